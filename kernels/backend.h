@@ -1,0 +1,198 @@
+// The one interface between the engine and a device. kernels/cpu and kernels/cuda implement it.
+//
+// Threading: a Backend and everything made by it belong to one thread at a time (the engine's). Operations are
+// enqueued in order on the backend's stream; `download` and `synchronize` wait for them. The CPU runs each at once.
+//
+// Shapes: activations are row-major [rows, features] in activation_dtype(). Operations take the number of rows
+// from their tensors. Errors: recto::Error (memory, runtime); a wrong shape is a broken invariant and asserts.
+//
+// Batch invariance (CPU): a row's result depends on that row alone. For one weight form and activation mode every
+// variant of `linear` quantizes the row alike, sums int32 inside a group, then FP32 over groups in ascending order;
+// attention uses fixed tiles counted from position 0. So a row's bits do not change with its neighbours, with the
+// number of threads, or with how a prompt is cut into chunks.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/batch.h"
+#include "kernels/tensor.h"
+#include "kernels/weight.h"
+
+namespace recto {
+
+class Buffer {  // device memory; freed by its destructor
+  public:
+    virtual ~Buffer() = default;
+    virtual void* data() const = 0;
+    virtual std::size_t bytes() const = 0;
+};
+
+// A weight matrix in a backend's own order. Several matrices that share their input are packed as one
+// (q|k|v, gate|up): `linear` then makes all their outputs, side by side, in one pass over the input.
+class PackedWeight {
+  public:
+    virtual ~PackedWeight() = default;
+    virtual std::int64_t rows() const = 0;  // outputs, of all parts together
+    virtual std::int64_t cols() const = 0;  // inputs
+    virtual std::size_t bytes() const = 0;  // device memory it holds
+    virtual std::string describe() const = 0;  // e.g. "u4 g32 f16 scale+min, int8 activations, avx512-vnni"
+};
+
+// How activations meet quantized weights. Dense weights ignore it.
+enum class Activations : std::uint8_t {
+    int8,      // rows are quantized to int8 in groups of 32, integer dot products
+    floating,  // weights are dequantized in registers, FP32 (CPU) or 16-bit (CUDA) products
+};
+
+struct KvShape {
+    int blocks = 0;
+    int layers = 0;
+    int kv_heads = 0;
+    int block_size = 16;  // token slots; a multiple of 8
+    int head_dim = 0;     // a multiple of 8
+    DType dtype = DType::f16;
+    std::size_t block_bytes() const {  // K and V of one block over all layers
+        return std::size_t(2) * layers * kv_heads * block_size * head_dim * dtype_bytes(dtype);
+    }
+};
+
+// KV storage: block-major, so that copying or swapping a block moves one contiguous range.
+// Within a block the order is [layer][K|V][kv_head] and then the backend's own tile order of
+// [slot][head_dim] (the CPU keeps K as [head_dim][slot]: scores of 16 slots need no horizontal sum).
+class KvCache {
+  public:
+    virtual ~KvCache() = default;
+    virtual const KvShape& shape() const = 0;
+    virtual std::size_t bytes() const = 0;
+};
+
+// The step's arrays in device memory, in fixed places (a captured graph reads them as data).
+class DeviceBatch {
+  public:
+    virtual ~DeviceBatch() = default;
+    virtual const StepBatch& host() const = 0;  // the batch last uploaded
+};
+
+enum class Epilogue : std::uint8_t {
+    store,       // out = x·Wᵀ + bias
+    add,         // out += x·Wᵀ + bias (the residual stream)
+    silu_mul,    // parts are gate|up with equal rows: out = silu(gate) * up, [rows, W.rows / 2]
+    gelu_mul,    // the same with gelu (tanh form)
+};
+
+struct RopeSpec {
+    int rotary_dims = 0;                   // d: dimensions 0 … d−1 of each head rotate, pairing i with i + d/2
+    std::span<const float> inverse_frequency;  // [d / 2] host memory
+    float attention_factor = 1.0F;         // multiplies cos and sin
+};
+
+struct HeadShape {
+    int heads = 0;
+    int kv_heads = 0;
+    int head_dim = 0;
+};
+
+// Q, K, V of one layer, side by side in `qkv` [rows, (heads + 2 kv_heads) * head_dim]. Q and K are normalized per
+// head when norm weights are given, rotated, and K and V are written to their slots; Q stays in place.
+struct RopeStoreArgs {
+    HeadShape shape;
+    const float* q_norm = nullptr;  // [head_dim] device memory, or null
+    const float* k_norm = nullptr;
+    float norm_eps = 1e-6F;
+    int rotary_dims = 0;
+    int layer = 0;
+};
+
+struct AttentionArgs {
+    HeadShape shape;
+    float scale = 1.0F;     // of the scores
+    int window = 0;         // 0: none; else a query at p sees keys k with p − window < k ≤ p
+    float softcap = 0.0F;   // 0: none; else cap · tanh(score / cap), before the mask
+    int layer = 0;
+};
+
+// Names a graph: steps with equal keys enqueue the same operations with the same shapes on the same buffers.
+struct GraphKey {
+    std::int32_t rows = 0;
+    std::int32_t sequences = 0;
+    std::int32_t outputs = 0;
+    bool cacheable = false;  // decode-only steps
+    bool operator==(const GraphKey&) const = default;
+};
+
+struct DeviceInfo {
+    std::string kind;      // "cpu", "cuda"
+    std::string name;      // processor or card
+    std::string kernels;   // instruction sets or architecture in use, shown to the person
+    int threads = 0;       // CPU workers
+    std::size_t memory_total = 0;
+    std::size_t memory_free = 0;  // measured now
+};
+
+class Backend {
+  public:
+    virtual ~Backend() = default;
+
+    // --- the device and its memory
+    virtual DeviceInfo device() const = 0;
+    virtual DType activation_dtype() const = 0;
+    virtual std::unique_ptr<Buffer> allocate(std::size_t bytes) = 0;  // Error(memory)
+    virtual void upload(void* device, const void* host, std::size_t bytes) = 0;
+    virtual void download(void* host, const void* device, std::size_t bytes) = 0;
+    virtual void synchronize() = 0;
+
+    // --- weights, once at load. `parts` share their input width and are concatenated along their outputs.
+    virtual std::unique_ptr<PackedWeight> pack(std::span<const WeightRows* const> parts, Activations mode) = 0;
+
+    // --- KV storage
+    virtual std::unique_ptr<KvCache> make_kv(const KvShape& shape) = 0;
+    virtual void copy_block(KvCache& kv, int from, int to) = 0;
+    virtual void swap_out(const KvCache& kv, int block, void* host) = 0;  // block_bytes() bytes
+    virtual void swap_in(KvCache& kv, int block, const void* host) = 0;
+
+    // --- a step
+    virtual std::unique_ptr<DeviceBatch> make_batch(const BatchLimits& limits) = 0;
+    virtual void upload_batch(DeviceBatch& batch, const StepBatch& step) = 0;
+    // Runs `enqueue`, or replays what it enqueued the last time under an equal cacheable key.
+    virtual void run(const GraphKey& key, const std::function<void()>& enqueue) = 0;
+
+    // out[r] = table[token_ids[r]] * scale                                       out [rows, hidden]
+    virtual void embed(const DeviceBatch& batch, const PackedWeight& table, float scale, Tensor out) = 0;
+    // out = x / rms(x) * weight; weight [hidden] FP32 device memory (Gemma's 1 + w is folded in at load)
+    virtual void rms_norm(Tensor x, const float* weight, float eps, Tensor out) = 0;
+    // See Epilogue.                                                              x [rows, W.cols]
+    virtual void linear(Tensor x, const PackedWeight& weight, Epilogue epilogue, Tensor out) = 0;
+    // out[r] = cos(p·f_i) … , sin(p·f_i) … for the row's position p              out [rows, rotary_dims] FP32
+    virtual void rope_table(const DeviceBatch& batch, const RopeSpec& rope, Tensor out) = 0;
+    virtual void rope_store(const DeviceBatch& batch, const RopeStoreArgs& args, Tensor rope_table, Tensor qkv,
+                            KvCache& kv) = 0;
+    // Causal attention of each row over its sequence's cached tokens up to its own position.
+    // q is the first heads * head_dim columns of qkv;                            out [rows, heads * head_dim]
+    virtual void attention(const DeviceBatch& batch, const AttentionArgs& args, Tensor q, const KvCache& kv,
+                           Tensor out) = 0;
+    // out[i] = x[logit_rows[i]]                                                  out [outputs, hidden]
+    virtual void gather_rows(const DeviceBatch& batch, Tensor x, Tensor out) = 0;
+    // ids[r] = index of the row's largest element, the lowest such index; -1 if the row holds a NaN or infinity.
+    // `ids` is device memory. Only the first `valid_cols` columns count.
+    virtual void argmax(Tensor logits, std::int64_t valid_cols, std::int32_t* ids) = 0;
+    // x += delta (Gemma's post-norms need the branch before the add)
+    virtual void add(Tensor x, Tensor delta) = 0;
+};
+
+struct CpuOptions {
+    int threads = 0;             // 0: all cores that this process may use
+    bool share_with_window = false;  // workers run at nice 5 and yield after 50 µs of spinning
+    // Caps the instruction set for tests and comparisons: "", "scalar", "avx2", "avx512", "amx".
+    std::string max_isa;
+};
+std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options);
+
+// Null and a sentence in `why` when this build or machine has no usable card.
+std::unique_ptr<Backend> make_cuda_backend(int ordinal, std::string& why);
+
+}  // namespace recto
