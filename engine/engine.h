@@ -12,6 +12,7 @@
 
 #include "engine/kv/block_pool.h"
 #include "engine/model/model.h"
+#include "engine/model/step_model.h"
 #include "engine/sample/sampling_params.h"
 
 namespace recto {
@@ -145,6 +146,10 @@ struct BlockDetail {               // for hover
 class Engine {
   public:
     Engine(std::shared_ptr<const Model> model, const EngineOptions& options);  // Error(memory), Error(argument)
+    // For tests and tools: any step model; `options` must name kv_blocks, max_model_len, max_num_seqs and
+    // max_num_batched_tokens. `tokenizer` may be null: events then carry ids only, and stop strings are refused.
+    Engine(std::unique_ptr<StepModel> step_model, const Tokenizer* tokenizer, std::vector<std::int32_t> eos_ids,
+           const EngineOptions& options);
     ~Engine();
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
