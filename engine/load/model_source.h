@@ -68,8 +68,13 @@ class ModelSource {
     virtual std::unique_ptr<WeightRows> weight(TensorRole role, int layer = 0) const = 0;
     // A norm's weights in FP32, 1 + w folded in where the family wants it; empty if the file has none.
     virtual std::vector<float> norm(TensorRole role, int layer = 0) const = 0;
+    // What the tensor is called in this source's format, for messages: "blk.3.attn_q.weight".
+    virtual std::string tensor_name(TensorRole role, int layer = 0) const = 0;
     // Asks the kernel to read the files ahead (madvise); progress is the residency it reports.
     virtual void prefetch() const {}
+    // Gives the pages of the map that were read back to the kernel (they stay in the page cache): called while
+    // weights are packed, so that a load never holds file and packed weights at once.
+    virtual void release_pages() const {}
 };
 
 // A GGUF file, or a Hugging Face folder (config.json + safetensors). Pickles are refused with how to convert.

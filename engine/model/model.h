@@ -24,7 +24,7 @@ struct LoadOptions {
 };
 
 struct LoadStage {
-    std::string name;   // "map", "tokenizer", "read", "repack", "upload", "warm-up"
+    std::string name;  // "map", "tokenizer", "read", "repack", "upload", "warm-up"
     double seconds = 0;
 };
 
@@ -37,7 +37,8 @@ struct LoadProgress {
 using CancelFlag = std::shared_ptr<std::atomic<bool>>;
 
 struct LayerWeights {
-    std::unique_ptr<Buffer> attn_norm, ffn_norm, q_norm, k_norm, attn_post_norm, ffn_post_norm;  // [hidden] / [head_dim] FP32
+    std::unique_ptr<Buffer> attn_norm, ffn_norm, q_norm, k_norm, attn_post_norm,
+        ffn_post_norm;                      // [hidden] / [head_dim] FP32
     std::unique_ptr<PackedWeight> qkv;      // [(heads + 2 kv_heads) head_dim, hidden]
     std::unique_ptr<PackedWeight> o;        // [hidden, heads head_dim]
     std::unique_ptr<PackedWeight> gate_up;  // [2 intermediate, hidden]
@@ -50,23 +51,24 @@ struct Model {
     std::string format, quantization;
     ModelConfig config;
     GenerationDefaults generation_defaults;
-    std::unique_ptr<Tokenizer> tokenizer;          // null for a folder without one
-    std::unique_ptr<ChatTemplate> chat_template;   // null when the model has none
-    std::string chat_template_error;               // why there is none although the file has one
+    std::unique_ptr<Tokenizer> tokenizer;         // null for a folder without one
+    std::unique_ptr<ChatTemplate> chat_template;  // null when the model has none
+    std::string chat_template_error;              // why there is none although the file has one
 
     Activations activations = Activations::int8;
-    DType kv_dtype = DType::f16;                   // what KV caches of this model hold by default
-    std::unique_ptr<PackedWeight> embedding;       // [vocab, hidden]
-    std::unique_ptr<PackedWeight> lm_head;         // null when tied
+    DType kv_dtype = DType::f16;              // what KV caches of this model hold by default
+    std::unique_ptr<PackedWeight> embedding;  // [vocab, hidden]
+    std::unique_ptr<PackedWeight> lm_head;    // null when tied
     std::unique_ptr<Buffer> output_norm;
     std::vector<LayerWeights> layers;
 
-    std::uint64_t weight_bytes = 0;                // in the backend's memory
-    std::vector<LoadStage> load_stages;            // sum to load_seconds
+    std::uint64_t weight_bytes = 0;      // in the backend's memory
+    std::vector<LoadStage> load_stages;  // sum to load_seconds
     double load_seconds = 0;
 };
 
-// Error(cancelled) when the flag is set; memory is returned. Error(memory) says needed, free and what would fit.
+// Error(cancelled) when the flag is set; memory is returned. Error(memory) says needed, free and what would
+// fit.
 std::shared_ptr<const Model> load_model(const std::filesystem::path& path, std::shared_ptr<Backend> backend,
                                         const LoadOptions& options = {},
                                         const std::function<void(const LoadProgress&)>& progress = {},
@@ -78,10 +80,11 @@ struct MemoryEstimate {
     std::uint64_t workspace_bytes = 0;
     std::uint64_t kv_bytes_per_token = 0;
     std::uint64_t full_context_kv_bytes = 0;
-    std::uint64_t free_bytes = 0;        // measured now
-    int longest_context = 0;             // that fits
-    bool fits = false;                   // weights + workspace + one full context
+    std::uint64_t free_bytes = 0;  // measured now
+    int longest_context = 0;       // that fits
+    bool fits = false;             // weights + workspace + one full context
 };
-MemoryEstimate estimate_memory(const ModelSource& source, const DeviceInfo& device, const LoadOptions& options = {});
+MemoryEstimate estimate_memory(const ModelSource& source, const DeviceInfo& device,
+                               const LoadOptions& options = {});
 
 }  // namespace recto

@@ -1,5 +1,5 @@
-// The engine's view of whatever computes a step: the Transformer, or a test's stand-in that reads its context back
-// through the block tables.
+// The engine's view of whatever computes a step: the Transformer, or a test's stand-in that reads its context
+// back through the block tables.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -12,13 +12,14 @@ class StepModel {
   public:
     virtual ~StepModel() = default;
     virtual int vocab() const = 0;  // width of a logits row
-    // Computes every row of the step and writes its K and V to the row's slot. Logits of step.logit_rows are then
-    // in place. Error(runtime, memory) fails the step as a whole; the caller withdraws it.
+    // Computes every row of the step and writes its K and V to the row's slot. Logits of step.logit_rows are
+    // then in place. Error(runtime, memory) fails the step as a whole; the caller withdraws it.
     virtual void forward(const StepBatch& step) = 0;
-    // Of output i of the last step. Host memory, [vocab], FP32, valid and writable until the next forward: the
-    // sampler works in place.
+    // Of output i of the last step. Host memory, [vocab], FP32, valid and writable until the next forward:
+    // the sampler works in place.
     virtual std::span<float> logits(int output) = 0;
-    // Index of the largest logit among the first `valid` ids, -1 if the row is not finite. Cheaper than logits().
+    // Index of the largest logit among the first `valid` ids, -1 if the row is not finite. Cheaper than
+    // logits().
     virtual std::int32_t argmax(int output, int valid) = 0;
     virtual void copy_block(std::int32_t from, std::int32_t to) = 0;  // K and V of all layers
 };

@@ -1,0 +1,181 @@
+// Opens a model, packs its weights into the backend's memory and times the stages.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include "engine/model/model.h"
+#include "kernels/error.h"
+
+namespace recto {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Stages follow each other without a gap, so that they sum to the whole.
+class StageTimer {
+  public:
+    void end_stage(const char* name) {
+        const auto now = Clock::now();
+        stages_.push_back({name, std::chrono::duration<double>(now - last_).count()});
+        last_ = now;
+    }
+    double total() const { return std::chrono::duration<double>(last_ - start_).count(); }
+    std::vector<LoadStage> take() { return std::move(stages_); }
+
+  private:
+    Clock::time_point start_ = Clock::now();
+    Clock::time_point last_ = start_;
+    std::vector<LoadStage> stages_;
+};
+
+class Loader {
+  public:
+    Loader(const ModelSource& source, Model& model, const std::function<void(const LoadProgress&)>& progress,
+           const CancelFlag& cancel)
+        : source_(source), model_(model), progress_(progress), cancel_(cancel) {
+        total_bytes_ = std::max<std::uint64_t>(source.file_bytes(), 1);
+    }
+
+    void load_weights() {
+        const ModelConfig& c = model_.config;
+        model_.embedding = pack({TensorRole::embedding}, 0, model_.activations);
+        if (!c.tied_embedding) model_.lm_head = pack({TensorRole::lm_head}, 0, model_.activations);
+        model_.output_norm = norm(TensorRole::output_norm, 0, true);
+        model_.layers.resize(std::size_t(c.layers));
+        for (int i = 0; i < c.layers; ++i)
+            load_layer(i);
+    }
+
+    void report(const char* stage, double fraction) const {
+        if (cancel_ && cancel_->load())
+            throw Error(ErrorKind::cancelled, source_.path().string() + ": loading was cancelled");
+        if (progress_) progress_({stage, fraction});
+    }
+
+  private:
+    void load_layer(int i) {
+        const ModelConfig& c = model_.config;
+        LayerWeights& w = model_.layers[std::size_t(i)];
+        w.attn_norm = norm(TensorRole::attn_norm, i, true);
+        w.qkv = pack({TensorRole::attn_q, TensorRole::attn_k, TensorRole::attn_v}, i, model_.activations);
+        if (c.qk_norm) {
+            w.q_norm = norm(TensorRole::attn_q_norm, i, true);
+            w.k_norm = norm(TensorRole::attn_k_norm, i, true);
+        }
+        w.o = pack({TensorRole::attn_o}, i, model_.activations);
+        w.ffn_norm = norm(TensorRole::ffn_norm, i, true);
+        w.gate_up = pack({TensorRole::ffn_gate, TensorRole::ffn_up}, i, model_.activations);
+        w.down = pack({TensorRole::ffn_down}, i, model_.activations);
+        if (c.post_norms) {
+            w.attn_post_norm = norm(TensorRole::attn_post_norm, i, true);
+            w.ffn_post_norm = norm(TensorRole::ffn_post_norm, i, true);
+        }
+        source_.release_pages();
+    }
+
+    std::unique_ptr<PackedWeight> pack(std::initializer_list<TensorRole> roles, int layer, Activations mode) {
+        std::vector<std::unique_ptr<WeightRows>> owned;
+        std::vector<const WeightRows*> parts;
+        for (const TensorRole role : roles) {
+            owned.push_back(source_.weight(role, layer));
+            if (!owned.back()) throw missing(role, layer);
+            parts.push_back(owned.back().get());
+        }
+        auto packed = model_.backend->pack(parts, mode);
+        model_.weight_bytes += packed->bytes();
+        report("repack", std::min(1.0, double(model_.weight_bytes) / double(total_bytes_)));
+        return packed;
+    }
+
+    std::unique_ptr<Buffer> norm(TensorRole role, int layer, bool required) {
+        const std::vector<float> values = source_.norm(role, layer);
+        if (values.empty()) {
+            if (required) throw missing(role, layer);
+            return nullptr;
+        }
+        auto buffer = model_.backend->allocate(values.size() * sizeof(float));
+        model_.backend->upload(buffer->data(), values.data(), values.size() * sizeof(float));
+        model_.weight_bytes += values.size() * sizeof(float);
+        return buffer;
+    }
+
+    Error missing(TensorRole role, int layer) const {
+        return Error(ErrorKind::input,
+                     source_.path().string() + ": expected the tensor " + source_.tensor_name(role, layer) +
+                         " of a " + model_.config.family + " model, found none; the file is incomplete");
+    }
+
+    const ModelSource& source_;
+    Model& model_;
+    const std::function<void(const LoadProgress&)>& progress_;
+    const CancelFlag& cancel_;
+    std::uint64_t total_bytes_ = 1;
+};
+
+void check_memory(const ModelSource& source, const Backend& backend, const LoadOptions& options) {
+    const DeviceInfo device = backend.device();
+    const MemoryEstimate need = estimate_memory(source, device, options);
+    if (need.fits || device.memory_free == 0) return;
+    if (need.longest_context > 0)
+        return;  // some context fits: the engine sizes its pool and says what it gave
+    const auto mib = [](std::uint64_t bytes) {
+        return std::to_string((bytes + (1U << 20) - 1) >> 20) + " MiB";
+    };
+    throw Error(ErrorKind::memory,
+                source.path().string() + ": needs " + mib(need.weight_bytes) + " for weights and " +
+                    mib(need.workspace_bytes) + " of workspace, but only " + mib(need.free_bytes) +
+                    " of memory are free; choose a smaller model or a stronger quantization");
+}
+
+}  // namespace
+
+std::shared_ptr<const Model> load_model(const std::filesystem::path& path, std::shared_ptr<Backend> backend,
+                                        const LoadOptions& options,
+                                        const std::function<void(const LoadProgress&)>& progress,
+                                        const CancelFlag& cancel) {
+    StageTimer timer;
+    const auto source = open_model(path);
+    auto model = std::make_shared<Model>();
+    model->backend = std::move(backend);
+    model->path = source->path();
+    model->format = source->format();
+    model->quantization = source->quantization();
+    model->config = source->config();
+    model->generation_defaults = source->generation_defaults();
+    const bool exact = options.dtype == ModelDType::f32;
+    const bool on_cpu = model->backend->device().kind == "cpu";
+    model->activations = exact || options.activations == ActivationMode::floating ||
+                                 (options.activations == ActivationMode::automatic && !on_cpu)
+                             ? Activations::floating
+                             : Activations::int8;
+    model->kv_dtype = exact ? DType::f32 : options.dtype == ModelDType::bf16 ? DType::bf16 : DType::f16;
+    check_memory(*source, *model->backend, options);
+    source->prefetch();
+    timer.end_stage("map");
+
+    Loader loader(*source, *model, progress, cancel);
+    loader.report("map", 0.0);
+    if (source->has_tokenizer()) {
+        const TokenizerFiles files = source->tokenizer_files();
+        model->tokenizer = make_tokenizer(files);
+        if (!files.chat_template.empty()) {
+            try {
+                model->chat_template = std::make_unique<ChatTemplate>(files.chat_template);
+            } catch (const Error& e) {
+                model->chat_template_error = e.what();
+            }
+        }
+    }
+    timer.end_stage("tokenizer");
+    loader.load_weights();
+    model->backend->synchronize();
+    timer.end_stage("repack");
+    loader.report("ready", 1.0);
+    model->load_seconds = timer.total();
+    model->load_stages = timer.take();
+    return model;
+}
+
+}  // namespace recto

@@ -1,0 +1,193 @@
+#include "engine/model/transformer.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <vector>
+
+#include "engine/model/workspace.h"
+#include "kernels/error.h"
+
+namespace recto {
+namespace {
+
+const float* f32_data(const std::unique_ptr<Buffer>& buffer) {
+    return buffer ? static_cast<const float*>(buffer->data()) : nullptr;
+}
+
+class Transformer final : public StepModel {
+  public:
+    Transformer(std::shared_ptr<const Model> model, const KvShape& kv_shape, const BatchLimits& limits)
+        : model_(std::move(model)),
+          config_(model_->config),
+          backend_(*model_->backend),
+          workspace_(backend_, config_, limits),
+          batch_(backend_.make_batch(limits)),
+          kv_(backend_.make_kv(kv_shape)) {
+        shape_ = {config_.heads, config_.kv_heads, config_.head_dim};
+        attention_scale_ = config_.attention_scale != 0.0F ? config_.attention_scale
+                                                           : 1.0F / std::sqrt(float(config_.head_dim));
+        host_logits_.resize(std::size_t(limits.max_outputs));
+        host_ids_.resize(std::size_t(limits.max_outputs));
+    }
+
+    int vocab() const override { return config_.vocab; }
+
+    void forward(const StepBatch& step) override {
+        assert(step.rows() > 0);
+        backend_.upload_batch(*batch_, step);
+        const bool decode_only = step.rows() == step.sequences();
+        const GraphKey key{step.rows(), step.sequences(), step.outputs(), decode_only};
+        backend_.run(key, [&] { enqueue(step.rows(), step.outputs()); });
+        outputs_ = step.outputs();
+        for (auto& row : host_logits_)
+            row.clear();
+        ids_valid_ = -1;
+    }
+
+    std::span<float> logits(int output) override {
+        assert(output >= 0 && output < outputs_);
+        auto& row = host_logits_[std::size_t(output)];
+        if (row.empty()) {
+            row.resize(std::size_t(config_.vocab));
+            backend_.download(row.data(),
+                              workspace_.logits.f32() + std::int64_t(output) * workspace_.logits.row_stride,
+                              row.size() * sizeof(float));
+            if (config_.logits_scale != 1.0F)
+                for (float& v : row)
+                    v *= config_.logits_scale;
+            if (config_.logits_softcap > 0.0F)
+                for (float& v : row)
+                    v = config_.logits_softcap * std::tanh(v / config_.logits_softcap);
+        }
+        return row;
+    }
+
+    // The scale is positive and the soft cap monotone, so the raw logits' argmax is the answer.
+    std::int32_t argmax(int output, int valid) override {
+        assert(output >= 0 && output < outputs_);
+        if (ids_valid_ != valid) {
+            backend_.argmax(workspace_.logits.first_rows(outputs_), valid, workspace_.ids);
+            backend_.download(host_ids_.data(), workspace_.ids, std::size_t(outputs_) * sizeof(std::int32_t));
+            ids_valid_ = valid;
+        }
+        return host_ids_[std::size_t(output)];
+    }
+
+    void copy_block(std::int32_t from, std::int32_t to) override { backend_.copy_block(*kv_, from, to); }
+
+  private:
+    // Everything below is one fixed sequence of operations per (rows, outputs): what a captured graph holds.
+    void enqueue(int rows, int outputs) {
+        const Tensor x = workspace_.residual.first_rows(rows);  // [rows, hidden]
+        backend_.embed(*batch_, *model_->embedding, config_.embedding_scale, x);
+        fill_rope(config_.rope, workspace_.rope.first_rows(rows));
+        if (!config_.rope_local.type.empty())
+            fill_rope(config_.rope_local, workspace_.rope_local.first_rows(rows));
+        for (int layer = 0; layer < config_.layers; ++layer) {
+            attention_block(layer, rows, x);
+            mlp_block(layer, rows, x);
+        }
+        if (outputs == 0) return;
+        const Tensor wanted = workspace_.gathered.first_rows(outputs);  // [outputs, hidden]
+        const Tensor normed = workspace_.normed.first_rows(outputs);
+        backend_.gather_rows(*batch_, x, wanted);
+        backend_.rms_norm(wanted, f32_data(model_->output_norm), config_.norm_eps, normed);
+        const PackedWeight& head = model_->lm_head ? *model_->lm_head : *model_->embedding;
+        backend_.linear(normed, head, Epilogue::store, workspace_.logits.first_rows(outputs));
+    }
+
+    void fill_rope(const RopeConfig& rope, Tensor table) {
+        backend_.rope_table(*batch_, {rope.rotary_dims, rope.inverse_frequency, rope.attention_factor},
+                            table);
+    }
+
+    void attention_block(int layer, int rows, Tensor x) {
+        const LayerWeights& w = model_->layers[std::size_t(layer)];
+        const Tensor normed = workspace_.normed.first_rows(rows);    // [rows, hidden]
+        const Tensor qkv = workspace_.qkv.first_rows(rows);          // [rows, (heads + 2 kv_heads) head_dim]
+        const Tensor mixed = workspace_.attention.first_rows(rows);  // [rows, heads head_dim]
+        const int window = config_.window.empty() ? 0 : config_.window[std::size_t(layer)];
+        const bool local = window > 0 && !config_.rope_local.type.empty();
+        const RopeConfig& rope = local ? config_.rope_local : config_.rope;
+
+        backend_.rms_norm(x, f32_data(w.attn_norm), config_.norm_eps, normed);
+        backend_.linear(normed, *w.qkv, Epilogue::store, qkv);
+        RopeStoreArgs store;
+        store.shape = shape_;
+        store.q_norm = f32_data(w.q_norm);
+        store.k_norm = f32_data(w.k_norm);
+        store.norm_eps = config_.norm_eps;
+        store.rotary_dims = rope.rotary_dims;
+        store.layer = layer;
+        backend_.rope_store(*batch_, store,
+                            (local ? workspace_.rope_local : workspace_.rope).first_rows(rows), qkv, *kv_);
+        AttentionArgs args;
+        args.shape = shape_;
+        args.scale = attention_scale_;
+        args.window = window;
+        args.softcap = config_.attention_softcap;
+        args.layer = layer;
+        backend_.attention(*batch_, args, qkv.columns(0, std::int64_t(config_.heads) * config_.head_dim),
+                           *kv_, mixed);
+        add_branch(mixed, *w.o, w.attn_post_norm, x);
+    }
+
+    void mlp_block(int layer, int rows, Tensor x) {
+        const LayerWeights& w = model_->layers[std::size_t(layer)];
+        const Tensor normed = workspace_.normed.first_rows(rows);  // [rows, hidden]
+        const Tensor gated = workspace_.gated.first_rows(rows);    // [rows, intermediate]
+        backend_.rms_norm(x, f32_data(w.ffn_norm), config_.norm_eps, normed);
+        const Epilogue gate =
+            config_.activation == Activation::silu ? Epilogue::silu_mul : Epilogue::gelu_mul;
+        backend_.linear(normed, *w.gate_up, gate, gated);
+        add_branch(gated, *w.down, w.ffn_post_norm, x);
+    }
+
+    // x += W·branch, with the norm on the branch where the family has one.
+    void add_branch(Tensor branch, const PackedWeight& weight, const std::unique_ptr<Buffer>& post_norm,
+                    Tensor x) {
+        if (!post_norm) {
+            backend_.linear(branch, weight, Epilogue::add, x);
+            return;
+        }
+        const Tensor delta = workspace_.delta.first_rows(x.rows);
+        const Tensor normed = workspace_.normed.first_rows(x.rows);
+        backend_.linear(branch, weight, Epilogue::store, delta);
+        backend_.rms_norm(delta, f32_data(post_norm), config_.norm_eps, normed);
+        backend_.add(x, normed);
+    }
+
+    std::shared_ptr<const Model> model_;
+    const ModelConfig& config_;
+    Backend& backend_;
+    Workspace workspace_;
+    std::unique_ptr<DeviceBatch> batch_;
+    std::unique_ptr<KvCache> kv_;
+    HeadShape shape_;
+    float attention_scale_ = 0;
+    int outputs_ = 0;                              // of the last step
+    std::vector<std::vector<float>> host_logits_;  // [max_outputs][vocab], filled when asked for
+    std::vector<std::int32_t> host_ids_;           // [max_outputs]
+    int ids_valid_ = -1;                           // the `valid` that host_ids_ were made for; -1: none
+};
+
+}  // namespace
+
+std::unique_ptr<StepModel> make_transformer(std::shared_ptr<const Model> model, const KvShape& kv_shape,
+                                            const BatchLimits& limits) {
+    return std::make_unique<Transformer>(std::move(model), kv_shape, limits);
+}
+
+KvShape kv_shape_for(const ModelConfig& config, DType dtype, int blocks, int block_size) {
+    KvShape shape;
+    shape.blocks = blocks;
+    shape.layers = config.layers;
+    shape.kv_heads = config.kv_heads;
+    shape.block_size = block_size;
+    shape.head_dim = config.head_dim;
+    shape.dtype = dtype;
+    return shape;
+}
+
+}  // namespace recto
