@@ -1,0 +1,138 @@
+#include "engine/load/gguf_source.h"
+
+#include <map>
+
+#include "engine/load/gguf_config.h"
+#include "engine/load/gguf_vocabulary.h"
+#include "engine/load/name_map.h"
+#include "engine/load/refuse.h"
+#include "engine/load/stored_rows.h"
+
+namespace recto {
+
+namespace {
+
+std::vector<std::int64_t> row_major_shape(const GgufTensor& tensor) {
+    std::vector<std::int64_t> shape(tensor.dims.begin(),
+                                    tensor.dims.begin() + std::max(tensor.dimensions, 1));
+    // Trailing ones say nothing: a vector may be written as (n, 1).
+    while (shape.size() > 1 && shape.back() == 1)
+        shape.pop_back();
+    return {shape.rbegin(), shape.rend()};
+}
+
+class GgufSource final : public ModelSource {
+  public:
+    GgufSource(std::shared_ptr<const GgufFiles> files, std::filesystem::path path)
+        : files_(std::move(files)),
+          path_(std::move(path)),
+          config_(read_gguf_config(*files_)),
+          defaults_(read_gguf_generation_defaults(files_->metadata())) {
+        for (const auto& place : required_tensors(config_)) {
+            if (find(place.role, place.layer, ".weight") == nullptr)
+                refuse(label(), "the tensor " + tensor_name(place.role, place.layer) + " is missing");
+        }
+    }
+
+    const std::filesystem::path& path() const override { return path_; }
+    std::string format() const override { return "GGUF"; }
+    const ModelConfig& config() const override { return config_; }
+    const GenerationDefaults& generation_defaults() const override { return defaults_; }
+    std::uint64_t file_bytes() const override { return files_->bytes(); }
+    void prefetch() const override { files_->prefetch(); }
+    void release_pages() const override { files_->release(); }
+    std::string tensor_name(TensorRole role, int layer) const override {
+        return gguf_name(role, layer, config_) + ".weight";
+    }
+    bool has_tokenizer() const override { return has_gguf_vocabulary(files_->metadata()); }
+    TokenizerFiles tokenizer_files() const override { return read_gguf_vocabulary(files_->metadata()); }
+
+    // The type that takes most bytes among the matrices.
+    std::string quantization() const override {
+        std::map<std::string, std::uint64_t> bytes;
+        for (const auto& tensor : files_->tensors())
+            if (row_major_shape(tensor).size() == 2) bytes[tensor.type->name] += tensor.data.size();
+        std::string most;
+        for (const auto& [name, size] : bytes)
+            if (most.empty() || size > bytes[most]) most = name;
+        if (most == "F32" || most == "F16" || most == "BF16") most = "none (" + most + ")";
+        return bytes.size() > 1 ? most + " (mixed)" : most;
+    }
+
+    std::vector<TensorInfo> tensors() const override {
+        std::vector<TensorInfo> infos;
+        for (const auto& tensor : files_->tensors())
+            infos.push_back(
+                {std::string(tensor.name), tensor.type->name, row_major_shape(tensor), tensor.data.size()});
+        return infos;
+    }
+
+    std::unique_ptr<WeightRows> weight(TensorRole role, int layer) const override {
+        const GgufTensor* tensor = find(role, layer, ".weight");
+        if (tensor == nullptr) return nullptr;
+        StoredMatrix matrix;
+        matrix.data = tensor->data;
+        matrix.cols = tensor->dims[0];
+        matrix.rows = tensor->dims[1];
+        if (role == TensorRole::attn_q || role == TensorRole::attn_k) matrix.order = gguf_qk_order(config_);
+        matrix.bias = bias(role, layer, matrix.order);
+        matrix.keep_alive = files_;
+        return make_gguf_rows(tensor->type->type, std::move(matrix));
+    }
+
+    std::vector<float> norm(TensorRole role, int layer) const override {
+        const GgufTensor* tensor = find(role, layer, ".weight");
+        return tensor == nullptr ? std::vector<float>() : values(*tensor);
+    }
+
+  private:
+    const std::string& label() const { return files_->metadata().label(); }
+
+    // Null if the file has none; Error(input) if it has another shape than the configuration asks for.
+    const GgufTensor* find(TensorRole role, int layer, const char* suffix) const {
+        const std::string name = gguf_name(role, layer, config_);
+        if (name.empty()) return nullptr;
+        const GgufTensor* tensor = files_->find(name + suffix);
+        if (tensor == nullptr) return nullptr;
+        auto expected = expected_shape(role, config_);
+        if (std::string_view(suffix) == ".bias") expected.resize(1);
+        if (const auto shape = row_major_shape(*tensor); shape != expected)
+            refuse(label(), "the tensor " + name + suffix + " should have the shape " + shape_text(expected) +
+                                ", found " + shape_text(shape));
+        return tensor;
+    }
+
+    static std::vector<float> values(const GgufTensor& tensor) {
+        StoredMatrix matrix;
+        matrix.data = tensor.data;
+        matrix.rows = 1;
+        matrix.cols = tensor.dims[0];
+        std::vector<float> out(std::size_t(matrix.cols));
+        make_gguf_rows(tensor.type->type, std::move(matrix))->read_f32(0, 1, out.data());
+        return out;
+    }
+
+    std::vector<float> bias(TensorRole role, int layer, const RowOrder& order) const {
+        const GgufTensor* tensor = find(role, layer, ".bias");
+        if (tensor == nullptr) return {};
+        const std::vector<float> stored = values(*tensor);
+        std::vector<float> logical(stored.size());
+        for (std::size_t row = 0; row < logical.size(); ++row)
+            logical[row] = stored[std::size_t(order.file_row(std::int64_t(row)))];
+        return logical;
+    }
+
+    std::shared_ptr<const GgufFiles> files_;
+    std::filesystem::path path_;
+    ModelConfig config_;
+    GenerationDefaults defaults_;
+};
+
+}  // namespace
+
+std::unique_ptr<ModelSource> make_gguf_source(std::shared_ptr<const GgufFiles> files,
+                                              const std::filesystem::path& path) {
+    return std::make_unique<GgufSource>(std::move(files), path);
+}
+
+}  // namespace recto
