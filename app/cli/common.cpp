@@ -1,0 +1,202 @@
+#include "app/cli/common.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "engine/load/starter.h"
+#include "kernels/error.h"
+
+namespace recto::cli {
+namespace {
+
+// A signal handler can reach nothing but a global of this type.
+volatile std::sig_atomic_t interrupt_seen = 0;
+
+void on_interrupt(int signal) {
+    if (interrupt_seen) std::_Exit(128 + signal);  // a second Ctrl+C does not wait for the step
+    interrupt_seen = 1;
+}
+
+}  // namespace
+
+void install_interrupt_handler() {
+    std::signal(SIGINT, on_interrupt);
+    std::signal(SIGTERM, on_interrupt);
+}
+bool interrupted() {
+    return interrupt_seen != 0;
+}
+
+void add_model_option(CLI::App& command, CommonOptions& o) {
+    command.add_option(
+        "--model", o.model,
+        "GGUF file, Hugging Face folder, or org/name in the Hugging Face cache; left out: the starter model");
+}
+
+void add_common_options(CLI::App& command, CommonOptions& o) {
+    add_model_option(command, o);
+    command.add_option("--device", o.device, "auto, cpu, cuda or cuda:N");
+    command.add_option("--threads", o.threads, "CPU workers; 0: all cores that this process may use")
+        ->check(CLI::Range(0, 1024));
+    command.add_option("--max-model-len", o.max_model_len, "longest sequence in tokens; 0: the model's")
+        ->check(CLI::Range(0, 1 << 24));
+    auto* gib = command.add_option("--kv-cache-gib", o.kv_cache_gib, "size of the KV pool in GiB")
+                    ->check(CLI::PositiveNumber);
+    command.add_option("--kv-blocks", o.kv_blocks, "size of the KV pool in blocks")
+        ->check(CLI::Range(1, 1 << 26))
+        ->excludes(gib);
+    command.add_option("--block-size", o.block_size, "token slots a block, a multiple of 8")
+        ->check(CLI::Range(8, 256));
+    command.add_option("--max-num-seqs", o.max_num_seqs, "sequences a step; 0: 16 on the CPU")
+        ->check(CLI::Range(0, 4096));
+    command
+        .add_option("--max-num-batched-tokens", o.max_num_batched_tokens,
+                    "token budget of a step; 0: 512 on the CPU")
+        ->check(CLI::Range(0, 1 << 20));
+    command.add_flag("--no-prefix-caching", o.no_prefix_caching, "compute every prompt anew");
+    command
+        .add_option("--gpu-memory-utilization", o.gpu_memory_utilization,
+                    "share of a card's free memory to use")
+        ->check(CLI::Range(0.05, 1.0));
+    command.add_option("--cpu-offload-gib", o.cpu_offload_gib, "weights kept in host memory (cards only)")
+        ->check(CLI::NonNegativeNumber);
+    command
+        .add_option("--swap-space-gib", o.swap_space_gib,
+                    "host memory for preempted KV (cards only; the CPU recomputes)")
+        ->check(CLI::NonNegativeNumber);
+    command.add_option("--quantization", o.quantization, "auto, none, awq, gptq or compressed-tensors")
+        ->check(CLI::IsMember({"auto", "none", "awq", "gptq", "compressed-tensors"}));
+    command
+        .add_option(
+            "--dtype", o.dtype,
+            "auto, float16, bfloat16 or float32 (FP32 activations and KV, exactly dequantized weights)")
+        ->check(CLI::IsMember({"auto", "float16", "bfloat16", "float32"}));
+    command
+        .add_option("--activations", o.activations, "auto, 16 or 8: how activations meet quantized weights")
+        ->check(CLI::IsMember({"auto", "16", "8"}));
+    command.add_option("--kv-cache-dtype", o.kv_cache_dtype, "auto, float32, float16, bfloat16 or fp8")
+        ->check(CLI::IsMember({"auto", "float32", "float16", "bfloat16", "fp8"}));
+    command.add_flag("--batch-invariant", o.batch_invariant,
+                     "a row's bits do not depend on its batch (always so on the CPU)");
+    command.add_flag("--json", o.json, "machine-readable results");
+}
+
+std::filesystem::path model_path(const CommonOptions& o) {
+    if (!o.model.empty()) return resolve_model(o.model);
+    const std::filesystem::path starter = starter_model_path();
+    if (!std::filesystem::exists(starter))
+        throw Error(ErrorKind::input, starter.string() +
+                                          ": expected the starter model, found no such file; app/run fetches "
+                                          "it, or name another with --model");
+    return starter;
+}
+
+std::shared_ptr<Backend> make_backend(const CommonOptions& o) {
+    const bool wants_card = o.device.rfind("cuda", 0) == 0;
+    if (!wants_card && o.device != "auto" && o.device != "cpu")
+        throw Error(ErrorKind::argument, "--device must be auto, cpu, cuda or cuda:N, got " + o.device);
+    if (wants_card) {
+        int ordinal = 0;
+        if (o.device.size() > 4) {
+            std::size_t used = 0;
+            try {
+                ordinal = std::stoi(o.device.substr(5), &used);
+            } catch (const std::exception&) {
+                used = 0;
+            }
+            if (o.device[4] != ':' || used == 0 || used + 5 != o.device.size() || ordinal < 0)
+                throw Error(ErrorKind::argument,
+                            "--device must be cuda or cuda:N with a number N, got " + o.device);
+        }
+        std::string why;
+        if (auto backend = make_cuda_backend(ordinal, why)) return backend;
+        throw Error(ErrorKind::runtime, "--device " + o.device + ": " + why);
+    }
+    if (o.cpu_offload_gib > 0)
+        throw Error(ErrorKind::argument,
+                    "--cpu-offload-gib moves weights of a card to host memory; this run uses the CPU, where "
+                    "they are already");
+    if (o.swap_space_gib > 0)
+        throw Error(
+            ErrorKind::argument,
+            "--swap-space-gib is for cards; on the CPU a preempted sequence is recomputed, leave it at 0");
+    CpuOptions cpu;
+    cpu.threads = o.threads;
+    return make_cpu_backend(cpu);
+}
+
+LoadOptions load_options(const CommonOptions& o) {
+    LoadOptions load;
+    if (o.dtype == "float32") load.dtype = ModelDType::f32;
+    if (o.dtype == "float16") load.dtype = ModelDType::f16;
+    if (o.dtype == "bfloat16") load.dtype = ModelDType::bf16;
+    if (o.activations == "8") load.activations = ActivationMode::int8;
+    if (o.activations == "16") load.activations = ActivationMode::floating;
+    if (load.dtype == ModelDType::f32 && load.activations == ActivationMode::int8)
+        throw Error(
+            ErrorKind::argument,
+            "--dtype float32 means FP32 activations, got --activations 8 beside it; leave one of them out");
+    return load;
+}
+
+EngineOptions engine_options(const CommonOptions& o) {
+    EngineOptions e;
+    if (o.block_size % 8 != 0)
+        throw Error(ErrorKind::argument,
+                    "--block-size must be a multiple of 8, got " + std::to_string(o.block_size));
+    e.max_model_len = o.max_model_len;
+    e.block_size = o.block_size;
+    e.kv_blocks = o.kv_blocks;
+    e.kv_cache_bytes = std::uint64_t(o.kv_cache_gib * double(1ULL << 30));
+    e.max_num_seqs = o.max_num_seqs;
+    e.max_num_batched_tokens = o.max_num_batched_tokens;
+    e.prefix_caching = !o.no_prefix_caching;
+    if (o.kv_cache_dtype == "float32") e.kv_dtype = DType::f32;
+    if (o.kv_cache_dtype == "float16") e.kv_dtype = DType::f16;
+    if (o.kv_cache_dtype == "bfloat16") e.kv_dtype = DType::bf16;
+    if (o.kv_cache_dtype == "fp8")
+        throw Error(ErrorKind::argument,
+                    "--kv-cache-dtype fp8 needs a card that has FP8; this run uses the CPU, choose float16");
+    return e;
+}
+
+std::shared_ptr<const Model> load(const CommonOptions& o, std::shared_ptr<Backend> backend) {
+    const std::filesystem::path path = model_path(o);
+    if (o.quantization == "awq" || o.quantization == "gptq" || o.quantization == "compressed-tensors") {
+        const auto source = open_model(path);
+        throw Error(ErrorKind::input, path.string() + ": expected " + o.quantization +
+                                          " weights as --quantization says, found " + source->quantization());
+    }
+    const bool show = isatty(STDERR_FILENO) != 0;
+    auto cancel = std::make_shared<std::atomic<bool>>(false);
+    const auto progress = [&](const LoadProgress& p) {
+        if (interrupted()) cancel->store(true);
+        if (show) std::fprintf(stderr, "\rloading: %s %3.0f %%\033[K", p.stage.c_str(), p.fraction * 100);
+    };
+    auto model = load_model(path, std::move(backend), load_options(o), progress, cancel);
+    if (show) std::fputs("\r\033[K", stderr);
+    return model;
+}
+
+std::string read_file(const std::string& path) {
+    if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+    std::ifstream in(path, std::ios::binary);
+    if (!in) throw Error(ErrorKind::input, path + ": expected a readable file, found none");
+    std::string text{std::istreambuf_iterator<char>(in), {}};
+    if (in.bad()) throw Error(ErrorKind::input, path + ": expected a readable file, reading it failed");
+    return text;
+}
+
+std::string exact_double(double value) {
+    char text[32];
+    const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+    return {text, end};
+}
+
+}  // namespace recto::cli

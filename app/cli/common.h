@@ -1,0 +1,71 @@
+// What every command of recto-cli shares: the common options, loading a model with progress, interruption.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace recto::cli {
+
+enum ExitCode {
+    exit_done = 0,
+    exit_runtime = 1,
+    exit_arguments = 2,
+    exit_input = 3,
+    exit_memory = 4,
+    exit_interrupted = 130
+};
+
+struct CommonOptions {
+    std::string model;  // empty: the starter model
+    std::string device = "auto";
+    int threads = 0;
+    int max_model_len = 0;
+    double kv_cache_gib = 0;
+    int kv_blocks = 0;
+    int block_size = 16;
+    int max_num_seqs = 0;
+    int max_num_batched_tokens = 0;
+    bool no_prefix_caching = false;
+    double gpu_memory_utilization = 0.9;
+    double cpu_offload_gib = 0;
+    double swap_space_gib = 0;
+    std::string quantization = "auto";
+    std::string dtype = "auto";
+    std::string activations = "auto";
+    std::string kv_cache_dtype = "auto";
+    bool batch_invariant = false;
+    bool json = false;
+};
+
+void add_model_option(CLI::App& command, CommonOptions& options);
+void add_common_options(CLI::App& command, CommonOptions& options);
+
+std::filesystem::path model_path(const CommonOptions& options);  // Error(input) if the starter is not there
+std::shared_ptr<Backend> make_backend(
+    const CommonOptions& options);  // Error(argument, runtime): never another device than asked for
+std::shared_ptr<const Model> load(const CommonOptions& options, std::shared_ptr<Backend> backend);
+LoadOptions load_options(const CommonOptions& options);
+EngineOptions engine_options(const CommonOptions& options);
+
+// Set by SIGINT and SIGTERM once install_interrupt_handler was called.
+void install_interrupt_handler();
+bool interrupted();
+
+std::string read_file(const std::string& path);  // "-" is standard input; Error(input)
+std::string exact_double(double value);          // shortest text that reads back the same
+
+// Each command adds itself; its callback returns an exit code through `code`.
+void add_generate(CLI::App& app, int& code);
+void add_chat(CLI::App& app, int& code);
+void add_tokenize(CLI::App& app, int& code);
+void add_template(CLI::App& app, int& code);
+void add_logits(CLI::App& app, int& code);
+void add_inspect(CLI::App& app, int& code);
+void add_bench(CLI::App& app, int& code);
+void add_kernels(CLI::App& app, int& code);
+void add_version(CLI::App& app, int& code);
+
+}  // namespace recto::cli

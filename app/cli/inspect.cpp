@@ -1,0 +1,128 @@
+// inspect: what is in a model file, and whether it fits, from headers only.
+#include <cstdio>
+#include <iostream>
+
+#include "app/cli/common.h"
+#include "kernels/error.h"
+
+namespace recto::cli {
+namespace {
+
+struct InspectCommand {
+    CommonOptions common;
+    bool tensors = false;
+};
+
+std::string mib(std::uint64_t bytes) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1f MiB", double(bytes) / double(1 << 20));
+    return text;
+}
+
+Json describe(const ModelSource& source, const DeviceInfo& device, const LoadOptions& load) {
+    const ModelConfig& c = source.config();
+    const MemoryEstimate m = estimate_memory(source, device, load);
+    Json tokenizer;
+    Json template_info;
+    if (source.has_tokenizer()) {
+        const TokenizerFiles files = source.tokenizer_files();
+        tokenizer = make_tokenizer(files)->describe();
+        if (!files.chat_template.empty())
+            template_info = {{"source", files.chat_template_source}, {"bytes", files.chat_template.size()}};
+    }
+    std::int64_t parameters = 0;
+    for (const TensorInfo& t : source.tensors()) {
+        std::int64_t n = 1;
+        for (const std::int64_t d : t.shape)
+            n *= d;
+        parameters += n;
+    }
+    return {{"path", source.path().string()},
+            {"format", source.format()},
+            {"architecture", c.architecture},
+            {"family", c.family},
+            {"name", c.name},
+            {"quantization", source.quantization()},
+            {"parameters", parameters},
+            {"file_bytes", source.file_bytes()},
+            {"layers", c.layers},
+            {"hidden", c.hidden},
+            {"intermediate", c.intermediate},
+            {"heads", c.heads},
+            {"kv_heads", c.kv_heads},
+            {"head_dim", c.head_dim},
+            {"vocab", c.vocab},
+            {"max_position", c.max_position},
+            {"rope", {{"type", c.rope.type}, {"theta", c.rope.theta}, {"dims", c.rope.rotary_dims}}},
+            {"tied_embedding", c.tied_embedding},
+            {"tokenizer", tokenizer},
+            {"chat_template", template_info},
+            {"memory",
+             {{"weight_bytes", m.weight_bytes},
+              {"workspace_bytes", m.workspace_bytes},
+              {"kv_bytes_per_token", m.kv_bytes_per_token},
+              {"full_context_kv_bytes", m.full_context_kv_bytes},
+              {"free_bytes", m.free_bytes},
+              {"longest_context", m.longest_context},
+              {"fits", m.fits}}}};
+}
+
+void print(const Json& d) {
+    const auto text = [](const Json& v) {
+        return v.is_null() ? std::string("none") : v.is_string() ? v.get<std::string>() : v.dump();
+    };
+    const Json& m = d["memory"];
+    std::cout << "model         " << text(d["name"]) << " (" << text(d["family"]) << ", "
+              << text(d["architecture"]) << ")\n"
+              << "file          " << text(d["path"]) << "\n"
+              << "format        " << text(d["format"]) << ", " << text(d["quantization"]) << ", "
+              << mib(d["file_bytes"]) << "\n"
+              << "parameters    " << text(d["parameters"]) << "\n"
+              << "shape         " << d["layers"] << " layers, hidden " << d["hidden"] << ", MLP "
+              << d["intermediate"] << ", " << d["heads"] << " heads / " << d["kv_heads"] << " KV heads of "
+              << d["head_dim"] << ", vocabulary " << d["vocab"] << "\n"
+              << "context       " << d["max_position"] << " tokens, RoPE " << text(d["rope"]["type"])
+              << " theta " << d["rope"]["theta"] << "\n"
+              << "tokenizer     " << text(d["tokenizer"]) << "\n"
+              << "chat template "
+              << (d["chat_template"].is_null() ? "none" : text(d["chat_template"]["source"])) << "\n"
+              << "memory needed weights " << mib(m["weight_bytes"]) << ", workspace "
+              << mib(m["workspace_bytes"]) << ", KV " << double(m["kv_bytes_per_token"]) / 1024
+              << " KiB a token (" << mib(m["full_context_kv_bytes"]) << " for a full context)\n"
+              << "memory free   " << mib(m["free_bytes"])
+              << "; longest context that fits: " << m["longest_context"] << " tokens\n";
+}
+
+int run(const InspectCommand& o) {
+    const auto source = open_model(model_path(o.common));
+    Json description = describe(*source, make_backend(o.common)->device(), load_options(o.common));
+    if (o.tensors) {
+        Json list = Json::array();
+        for (const TensorInfo& t : source->tensors())
+            list.push_back({{"name", t.name}, {"type", t.type}, {"shape", t.shape}, {"bytes", t.bytes}});
+        description["tensors"] = std::move(list);
+    }
+    if (o.common.json) {
+        std::cout << description.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+        return exit_done;
+    }
+    print(description);
+    if (o.tensors)
+        for (const Json& t : description["tensors"])
+            std::cout << t["name"].get<std::string>() << "  " << t["type"].get<std::string>() << "  "
+                      << t["shape"].dump() << "  " << t["bytes"] << "\n";
+    return exit_done;
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, int& code) {
+    auto options = std::make_shared<InspectCommand>();
+    CLI::App* command =
+        app.add_subcommand("inspect", "What is in a model, and whether it fits; reads headers only");
+    command->add_flag("--tensors", options->tensors, "list every tensor");
+    add_common_options(*command, options->common);
+    command->callback([options, &code] { code = run(*options); });
+}
+
+}  // namespace recto::cli

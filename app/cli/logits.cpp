@@ -1,0 +1,63 @@
+// logits: the model's raw logits at every position of a token sequence, for comparing with other
+// implementations.
+#include <algorithm>
+#include <iostream>
+
+#include "app/cli/common.h"
+#include "app/cli/npy.h"
+#include "engine/model/sequence_logits.h"
+#include "kernels/error.h"
+
+namespace recto::cli {
+namespace {
+
+struct LogitsCommand {
+    CommonOptions common;
+    std::string ids, ids_file, out;
+};
+
+std::vector<std::int32_t> read_ids(const LogitsCommand& o) {
+    if (o.ids.empty() == o.ids_file.empty())
+        throw Error(ErrorKind::argument, "logits needs --ids 1,2,… or --ids-file F.json, one of the two");
+    const std::string where = o.ids.empty() ? o.ids_file : "--ids";
+    const Json ids = Json::parse(o.ids.empty() ? read_file(o.ids_file) : "[" + o.ids + "]", nullptr, false);
+    const bool good =
+        ids.is_array() && !ids.empty() &&
+        std::all_of(ids.begin(), ids.end(), [](const Json& i) { return i.is_number_integer(); });
+    if (!good)
+        throw Error(o.ids.empty() ? ErrorKind::input : ErrorKind::argument,
+                    where + ": expected a non-empty list of token ids, found something else");
+    return ids.get<std::vector<std::int32_t>>();
+}
+
+int run(const LogitsCommand& o) {
+    const std::vector<std::int32_t> ids = read_ids(o);
+    const EngineOptions engine = engine_options(o.common);
+    const auto model = load(o.common, make_backend(o.common));
+    NpyWriter out(o.out, std::int64_t(ids.size()), model->config.vocab);
+    SequenceLogitsOptions options;
+    options.block_size = engine.block_size;
+    options.chunk_tokens = engine.max_num_batched_tokens > 0 ? engine.max_num_batched_tokens : 64;
+    options.kv_dtype = engine.kv_dtype.value_or(model->kv_dtype);
+    sequence_logits(model, ids, options, [&](std::int64_t, std::span<const float> row) { out.write(row); });
+    out.close();
+    if (o.common.json)
+        std::cout << Json{{"tokens", ids.size()}, {"vocab", model->config.vocab}, {"file", o.out}}.dump()
+                  << '\n';
+    return exit_done;
+}
+
+}  // namespace
+
+void add_logits(CLI::App& app, int& code) {
+    auto options = std::make_shared<LogitsCommand>();
+    CLI::App* command = app.add_subcommand(
+        "logits", "Raw logits at every position, as float32 [tokens, vocab] in a .npy file");
+    command->add_option("--ids", options->ids, "token ids as 1,2,3");
+    command->add_option("--ids-file", options->ids_file, "a JSON array of token ids");
+    command->add_option("--out", options->out, "the .npy file")->required();
+    add_common_options(*command, options->common);
+    command->callback([options, &code] { code = run(*options); });
+}
+
+}  // namespace recto::cli

@@ -1,0 +1,71 @@
+// recto-cli: the engine without a window. Composition only; each command is a file of its own.
+#include <iostream>
+#include <new>
+
+#include "app/cli/common.h"
+#include "kernels/error.h"
+
+namespace {
+
+int exit_code(recto::ErrorKind kind) {
+    switch (kind) {
+        case recto::ErrorKind::argument:
+            return recto::cli::exit_arguments;
+        case recto::ErrorKind::input:
+            return recto::cli::exit_input;
+        case recto::ErrorKind::memory:
+            return recto::cli::exit_memory;
+        case recto::ErrorKind::cancelled:
+            return recto::cli::exit_interrupted;
+        case recto::ErrorKind::runtime:
+            return recto::cli::exit_runtime;
+    }
+    return recto::cli::exit_runtime;
+}
+
+int fail(const std::string& sentence, int code) {
+    std::string line = sentence;
+    for (char& c : line)
+        if (c == '\n' || c == '\r') c = ' ';
+    std::cout.flush();
+    std::cerr << "recto-cli: " << line << '\n';
+    return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    using namespace recto::cli;
+    CLI::App app{"Recto: chat with language models on this machine, and measure them"};
+    app.name("recto-cli");
+    app.require_subcommand(1);
+    app.set_help_all_flag("--help-all", "help of every command");
+    int code = exit_done;
+    add_generate(app, code);
+    add_chat(app, code);
+    add_tokenize(app, code);
+    add_template(app, code);
+    add_logits(app, code);
+    add_inspect(app, code);
+    add_bench(app, code);
+    add_kernels(app, code);
+    add_version(app, code);
+    try {
+        app.parse(argc, argv);
+        std::cout.flush();
+        return code;
+    } catch (const CLI::Success& e) {  // --help
+        return app.exit(e);
+    } catch (const CLI::ParseError& e) {
+        return fail(std::string(e.what()) + " (recto-cli --help)", exit_arguments);
+    } catch (const recto::Error& e) {
+        return fail(e.what(), exit_code(e.kind()));
+    } catch (const std::bad_alloc&) {
+        return fail(
+            "out of memory: the allocation that failed was on the host; choose a smaller --kv-blocks or "
+            "--max-model-len",
+            exit_memory);
+    } catch (const std::exception& e) {
+        return fail(e.what(), exit_runtime);
+    }
+}
