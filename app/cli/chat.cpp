@@ -128,6 +128,7 @@ class Conversation {
                 messages_.erase(messages_.size() - 1);
             return;
         }
+        clear_interrupt();
         std::fputs("\n", stdout);
         std::fflush(stdout);
         messages_.push_back({{"role", "assistant"}, {"content", text}});

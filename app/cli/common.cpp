@@ -26,11 +26,16 @@ void on_interrupt(int signal) {
 }  // namespace
 
 void install_interrupt_handler() {
-    std::signal(SIGINT, on_interrupt);
-    std::signal(SIGTERM, on_interrupt);
+    struct sigaction action {};
+    action.sa_handler = on_interrupt;  // without SA_RESTART: waiting for a line ends too
+    sigaction(SIGINT, &action, nullptr);
+    sigaction(SIGTERM, &action, nullptr);
 }
 bool interrupted() {
     return interrupt_seen != 0;
+}
+void clear_interrupt() {
+    interrupt_seen = 0;
 }
 
 void add_model_option(CLI::App& command, CommonOptions& o) {

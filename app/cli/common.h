@@ -53,6 +53,7 @@ EngineOptions engine_options(const CommonOptions& options);
 // Set by SIGINT and SIGTERM once install_interrupt_handler was called.
 void install_interrupt_handler();
 bool interrupted();
+void clear_interrupt();  // the interruption was for one answer only
 
 std::string read_file(const std::string& path);  // "-" is standard input; Error(input)
 std::string exact_double(double value);          // shortest text that reads back the same
