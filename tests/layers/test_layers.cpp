@@ -29,7 +29,8 @@ class TestLayers : public QObject {
     static void check(const QString& file, const Rule& rule, QStringList& bad) {
         QFile f(file);
         QVERIFY2(f.open(QIODevice::ReadOnly), qPrintable(file));
-        static const QRegularExpression include(QStringLiteral(R"(^\s*#\s*include\s*([<"])([^>"]+)[>"])"));
+        // No raw string here: moc loses the class behind a raw string that holds a quote.
+        static const QRegularExpression include(QStringLiteral("^\\s*#\\s*include\\s*([<\"])([^>\"]+)[>\"]"));
         static const QRegularExpression qt(QStringLiteral("^(Q[A-Z]|Qt)"));
         static const QRegularExpression widgets(QStringLiteral(
             "^(Q\\w*Widget\\w*|QApplication|QMainWindow|QAbstractScrollArea|QLabel|QPushButton|QDialog|QMenu|QtWidgets.*)$"));

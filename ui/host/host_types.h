@@ -9,7 +9,7 @@
 
 #include "engine/engine.h"
 #include "engine/text/chat_template.h"
-#include "kernels/error.h"
+#include "engine/error.h"
 
 namespace recto::ui {
 
