@@ -31,6 +31,11 @@ class Tokenizer {
     // Any bytes; invalid UTF-8 is encoded as the original implementation does, or as U+FFFD. Linear time.
     virtual std::vector<std::int32_t> encode(std::string_view text, const EncodeOptions& options = {}) const = 0;
 
+    // One text in pieces, without automatic BOS: the ids that encode() gives for the joined text, except that only
+    // template bytes can be a control token. A piece's border is no border for the model's own splitting, so a chat
+    // has the ids that the model was trained on. (By default each stretch of one origin is encoded by itself.)
+    virtual std::vector<std::int32_t> encode_pieces(std::span<const TextPiece> pieces) const;
+
     virtual int size() const = 0;                                    // ids are 0 … size − 1
     // The bytes that the token stands for ("▁" is a blank, "<0xF0>" one byte); its spelling for added tokens.
     virtual std::string_view bytes(std::int32_t id) const = 0;       // empty for ids outside
