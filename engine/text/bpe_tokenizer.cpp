@@ -1,0 +1,86 @@
+#include "engine/text/bpe_tokenizer.h"
+
+namespace recto {
+
+namespace {
+
+class BpeTokenizer final : public TokenizerBase {
+  public:
+    explicit BpeTokenizer(BpeTokenizerParts parts)
+        : TokenizerBase(std::move(parts.tokens), std::move(parts.ids), parts.label),
+          name_(std::move(parts.name)),
+          normalizer_(std::move(parts.normalizer)),
+          steps_(std::move(parts.steps)),
+          bpe_(vocabulary(), parts.merges, std::move(parts.bpe)),
+          added_normalized_(std::move(parts.added_normalized)),
+          strips_leading_space_(parts.strips_leading_space) {
+        set_added_tokens(with_declared_ends(std::move(parts.added)));
+    }
+
+    bool strips_leading_space() const override { return strips_leading_space_; }
+    std::string describe() const override { return name_ + ", " + std::to_string(size()) + " tokens"; }
+
+  protected:
+    struct Scratch final : RunScratch {
+        Bpe::Scratch bpe;
+    };
+    std::unique_ptr<RunScratch> make_scratch() const override { return std::make_unique<Scratch>(); }
+
+    void encode_run(const Run& run, RunScratch* scratch, std::vector<std::int32_t>& out) const override {
+        auto& bpe = static_cast<Scratch*>(scratch)->bpe;
+        std::string normalized;
+        std::string_view text = run.text;
+        if (normalizer_) text = normalized = normalizer_(text);
+        if (added_normalized_.empty()) {
+            encode_words(text, run.at_start, bpe, out);
+            return;
+        }
+        bool at_start = run.at_start;
+        for (const AddedTokenMatcher::Part& part : added_normalized_.cut(text, {})) {
+            if (part.token >= 0) {
+                out.push_back(part.token);
+            } else {
+                encode_words(part.text, at_start, bpe, out);
+            }
+            at_start = false;
+        }
+    }
+
+  private:
+    // What begins or ends texts is an added control token even where the file lists it as an ordinary one.
+    std::vector<AddedToken> with_declared_ends(std::vector<AddedToken> added) const {
+        std::vector<std::int32_t> missing(eos().begin(), eos().end());
+        if (bos() >= 0) missing.push_back(bos());
+        for (AddedToken& token : added) {
+            token.control = token.control || is_special(token.id);
+            std::erase(missing, token.id);
+        }
+        for (const std::int32_t id : missing)
+            added.push_back({.text = std::string(bytes(id)), .id = id, .control = true});
+        return added;
+    }
+
+    void encode_words(std::string_view text, bool at_start, Bpe::Scratch& scratch,
+                      std::vector<std::int32_t>& out) const {
+        SplitText split(text, at_start);
+        for (const auto& step : steps_)
+            step->apply(split);
+        for (const SplitText::Word& word : split.words)
+            bpe_.encode(split.word(word), scratch, out);
+    }
+
+    std::string name_;
+    Normalizer normalizer_;
+    PreTokenizerSteps steps_;
+    Bpe bpe_;
+    AddedTokenMatcher added_normalized_;
+    bool strips_leading_space_;
+};
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> make_bpe_tokenizer(BpeTokenizerParts parts) {
+    return std::make_unique<BpeTokenizer>(std::move(parts));
+}
+
+}  // namespace recto
