@@ -1,0 +1,17 @@
+// The vocabulary of the starter model (RECTO_STARTER_MODEL names the file), and stored expectations.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "engine/text/tokenizer.h"
+
+namespace recto::test {
+
+// Throws std::runtime_error if the variable is unset or the file is no GGUF with a vocabulary.
+TokenizerFiles starter_files();
+// tests/data/text/NAME, parsed.
+nlohmann::json stored(const std::string& name);
+std::string stored_text(const std::string& name);
+std::string from_hex(const std::string& hex);
+
+}  // namespace recto::test
