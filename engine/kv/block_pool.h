@@ -1,8 +1,9 @@
 // The pool of KV blocks. Pure bookkeeping: no tensor, no device. O(1) for allocate, free, share.
 //
 // A block is free (never used, or forgotten), used (ref_count ≥ 1) or cached (ref_count 0, content still named by
-// its prefix key). Never-used blocks are handed out lowest index first; when none is left, the least recently freed
-// cached block is evicted: only then is its key forgotten. vLLM's PagedAttention (Kwon et al. 2023) and vLLM V1's
+// its prefix key). Forgotten blocks are handed out again first (their memory has been touched already), then never-used
+// ones, lowest index first; when none is left, the least recently freed cached block is evicted: only then is its key
+// forgotten. vLLM's PagedAttention (Kwon et al. 2023) and vLLM V1's
 // block_pool.py are the sources of the scheme.
 #pragma once
 #include <cstdint>
@@ -26,13 +27,15 @@ struct PoolEvent {
     BlockId other = -1;          // copy: the source
     OwnerId owner = 0;
     std::uint64_t sequence = 0;
-    std::int32_t count = 1;      // preempt: blocks given back; share: owners now
+    std::int32_t count = 1;      // preempt: blocks given back; share: owners now; free: owners left
 };
 
-// Names a full block: the chain of hashes from the first block, and the tokens themselves (compared on a hit).
+// Names a full block: the chain of tokens that ends with its parent, and its own tokens (both compared on a hit, so
+// that a collision of hashes never shares a block). Chains are numbered by the pool: blocks with equal parents and
+// equal tokens have the same number, and no number ever means two different texts.
 struct PrefixKey {
-    std::uint64_t parent = 0;    // hash of the parent's key; prefix_root for the first block
-    std::uint64_t hash = 0;      // of parent and tokens
+    std::uint64_t parent = 0;    // Block::chain of the block before; prefix_root for the first block
+    std::uint64_t hash = 0;      // of parent and tokens; never 0
 };
 constexpr std::uint64_t prefix_root = 0x5265637430313031ULL;
 PrefixKey prefix_key(std::uint64_t parent, std::span<const std::int32_t> tokens);
@@ -44,6 +47,8 @@ class BlockPool {
         OwnerId owner = 0;                     // of the last to take it; kept while cached
         std::uint64_t key_hash = 0;            // 0: no key
         std::uint64_t key_parent = 0;
+        std::uint64_t chain = 0;               // number of the text from the first block to the end of this one
+        std::uint64_t key_order = 0;           // when it was named; the oldest of equal blocks is hit
         std::vector<std::int32_t> tokens;      // of a keyed block; compared on a hit
         BlockId prev = -1, next = -1;          // free-list links
         bool listed = false;                   // on the free list (cached or forgotten)
@@ -86,16 +91,19 @@ class BlockPool {
 
   private:
     void unlink(BlockId id);
-    void append(BlockId id);
+    void append(BlockId id);                        // young end: keyed blocks
+    void prepend(BlockId id);                       // old end: forgotten blocks, so that they go before any keyed one
+    void forget(BlockId id);                        // drops the key, wherever the block is
     std::int32_t block_size_;
     std::vector<Block> blocks_;
-    BlockId head_ = -1, tail_ = -1;                 // free list of touched blocks, oldest first
+    BlockId head_ = -1, tail_ = -1;                 // free list of touched blocks: forgotten, then oldest first
     std::int32_t untouched_ = 0;                    // next never-used index
     std::int32_t available_ = 0, used_ = 0, shared_ = 0, keyed_free_ = 0;
     std::unordered_multimap<std::uint64_t, BlockId> by_hash_;
     std::vector<PoolEvent> events_;
     std::uint64_t dropped_events_ = 0;
     std::uint64_t step_ = 0;
+    std::uint64_t names_ = 0;                       // chain and key_order numbers given out
 };
 
 }  // namespace recto
