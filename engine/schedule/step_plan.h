@@ -1,0 +1,46 @@
+// One planned step: the arrays for the device, and what the scheduler must remember until it is committed.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "engine/kv/block_pool.h"
+#include "engine/schedule/sequence.h"
+#include "kernels/batch.h"
+
+namespace recto {
+
+struct ScheduledSequence {
+    Sequence* sequence = nullptr;
+    std::uint64_t request = 0;
+    std::int32_t start = 0;  // position of its first row
+    std::int32_t rows = 0;
+    bool decode = false;
+    bool samples = false;           // its last row's logits give the next token
+    std::int32_t draws = 0;         // tokens to draw from that row: 1, or n when outputs fork here
+    std::int32_t first_output = 0;  // index into StepBatch::logit_rows
+    std::int32_t outputs = 0;
+    std::int32_t first_output_position = 0;  // of the token whose row is first_output
+};
+
+struct BlockCopy {
+    BlockId from = -1;
+    BlockId to = -1;
+};
+
+struct StepPlan {
+    std::uint64_t step = 0;
+    StepBatch batch;
+    std::vector<ScheduledSequence> scheduled;  // in the order of the batch
+    std::vector<BlockCopy> copies;             // to be done in this order before the forward
+    std::vector<BlockId> named;                // blocks that got their prefix key at plan
+    std::vector<Sequence*> preempted;
+
+    void clear() {
+        scheduled.clear();
+        copies.clear();
+        named.clear();
+        preempted.clear();
+    }
+};
+
+}  // namespace recto
