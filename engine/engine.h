@@ -14,74 +14,70 @@
 #include "engine/model/model.h"
 #include "engine/model/step_model.h"
 #include "engine/sample/sampling_params.h"
+#include "engine/sample/token_logprob.h"
 
 namespace recto {
 
 using RequestId = std::uint64_t;
 
 struct EngineOptions {
-    int max_model_len = 0;            // 0: the model's, or the largest that the pool holds
+    int max_model_len = 0;  // 0: the model's, or the largest that the pool holds
     int block_size = 16;
-    int kv_blocks = 0;                // 0: from kv_cache_bytes, or four full contexts, at most a quarter of free memory
+    int kv_blocks = 0;  // 0: from kv_cache_bytes, or four full contexts, at most a quarter of free memory
     std::uint64_t kv_cache_bytes = 0;
-    int max_num_seqs = 0;             // 0: the backend's default (CPU 16)
-    int max_num_batched_tokens = 0;   // 0: the backend's default (CPU 512)
+    int max_num_seqs = 0;            // 0: the backend's default (CPU 16)
+    int max_num_batched_tokens = 0;  // 0: the backend's default (CPU 512)
     bool prefix_caching = true;
-    std::optional<DType> kv_dtype;    // default: the model's
+    std::optional<DType> kv_dtype;      // default: the model's
     double chunk_target_seconds = 0.1;  // while others decode, prefill chunks are cut to about this step time
-    int fixed_chunk_tokens = 0;       // > 0: chunks of exactly this many tokens, for stepping through by hand and for tests
-    std::uint64_t seed = 0;           // of requests without one; 0: from the clock
+    int fixed_chunk_tokens =
+        0;  // > 0: chunks of exactly this many tokens, for stepping through by hand and for tests
+    std::uint64_t seed = 0;  // of requests without one; 0: from the clock
 };
 
 struct Request {
     std::vector<std::int32_t> prompt;
     SamplingParams sampling;
-    OwnerId owner = 0;                // opaque: the chat, for the block map
-    int priority = 0;                 // higher first; equal: first come, first served
+    OwnerId owner = 0;  // opaque: the chat, for the block map
+    int priority = 0;   // higher first; equal: first come, first served
     bool keep_default_eos = true;
 };
 
 enum class FinishReason : std::uint8_t { none, stop, length, abort, error };
 const char* finish_reason_name(FinishReason r);
 
-struct TokenLogprob {
-    std::int32_t token = 0;
-    float logprob = 0;
-    int rank = 0;                     // 1 = most probable
-};
-
 // Times by the steady clock, in seconds since the engine was made (DESIGN §9).
 struct RequestMetrics {
     double t_request = 0, t_start = 0, t_first = 0, t_last = 0;
-    double paused_s = 0;              // preempted or waiting again after the first start
-    int prompt_tokens = 0;            // p
-    int cached_tokens = 0;            // c
-    int output_tokens = 0;            // n, over all outputs
+    double paused_s = 0;    // preempted or waiting again after the first start
+    int prompt_tokens = 0;  // p
+    int cached_tokens = 0;  // c
+    int output_tokens = 0;  // n, over all outputs
     int preemptions = 0;
     std::vector<double> token_times;  // t_1 … t_n of output 0
 
     double queue_s() const { return t_start - t_request; }
     double ttft_s() const { return t_first - t_request; }
-    double prefill_tok_s() const;     // (p − c) ÷ (t_1 − t_start); 0 when nothing was computed
-    double decode_tok_s() const;      // (n − 1) ÷ (t_n − t_1); 0 when n < 2
+    double prefill_tok_s() const;  // (p − c) ÷ (t_1 − t_start); 0 when nothing was computed
+    double decode_tok_s() const;   // (n − 1) ÷ (t_n − t_1); 0 when n < 2
     double tpot_s() const;
 };
 
 // What a step brought for one output of one request. Deltas of one output arrive in order.
 struct RequestEvent {
     RequestId request = 0;
-    int output = 0;                                     // 0 … n − 1
-    std::string text;                                   // became certain in this step; valid UTF-8
+    int output = 0;    // 0 … n − 1
+    std::string text;  // became certain in this step; valid UTF-8
     std::vector<std::int32_t> token_ids;
-    std::vector<std::vector<TokenLogprob>> logprobs;    // per token: the sampled one first, then the best k
+    std::vector<std::vector<TokenLogprob>> logprobs;  // per token: the sampled one first, then the best k
     std::vector<std::vector<TokenLogprob>> prompt_logprobs;  // once, with the first token
     double cumulative_logprob = 0;
-    FinishReason finish = FinishReason::none;           // not none: the output has ended
-    std::optional<std::int32_t> stop_token;             // stop_reason as an id
-    std::string stop_string;                            // stop_reason as a string; empty otherwise
-    std::string error;                                  // FinishReason::error: one sentence
-    bool request_finished = false;                      // the last output has ended; metrics are final
-    RequestMetrics metrics;                             // valid so far
+    FinishReason finish = FinishReason::none;  // not none: the output has ended
+    std::optional<std::int32_t> stop_token;    // stop_reason as an id
+    std::string stop_string;                   // stop_reason as a string; empty otherwise
+    std::string error;                         // FinishReason::error: one sentence
+    bool request_finished = false;             // the last output has ended; metrics are final
+    RequestMetrics metrics;                    // valid so far
 };
 
 enum class SequenceState : std::uint8_t { waiting, prefill, decode, preempted };
@@ -91,65 +87,69 @@ struct SequenceSnapshot {
     std::uint64_t sequence = 0;
     OwnerId owner = 0;
     SequenceState state{};
-    int tokens = 0;                // prompt + output
-    int computed = 0;              // in the KV cache
+    int tokens = 0;    // prompt + output
+    int computed = 0;  // in the KV cache
     int prompt_tokens = 0;
     int cached_tokens = 0;
     int output_tokens = 0;
     int blocks = 0;
-    int blocks_missing = 0;        // waiting: how many more it needs to go on
-    int queue_position = 0;        // waiting: 1 = next
+    int blocks_missing = 0;  // waiting: how many more it needs to go on
+    int queue_position = 0;  // waiting: 1 = next
 };
 
 enum class BlockState : std::uint8_t { free, used, cached };
 
 struct BlockSnapshot {
     BlockState state{};
-    std::uint8_t fill = 0;         // tokens in it
+    std::uint8_t fill = 0;  // tokens in it
     std::uint16_t ref_count = 0;
-    OwnerId owner = 0;             // last to take it
+    OwnerId owner = 0;  // last to take it
 };
 
 // Serializable picture of the pool for the live panel.
 struct EngineSnapshot {
     std::uint64_t step = 0;
-    double time = 0;               // seconds since the engine was made
+    double time = 0;  // seconds since the engine was made
     BlockPool::Counts counts;
     int block_size = 0;
     std::uint64_t block_bytes = 0;
-    std::vector<BlockSnapshot> blocks;   // the touched ones: 0 … counts.touched − 1
+    std::vector<BlockSnapshot> blocks;  // the touched ones: 0 … counts.touched − 1
     std::vector<SequenceSnapshot> sequences;
     int running = 0, waiting = 0;
-    std::uint64_t tokens_prefilled = 0;  // computed so far, all requests (counters: the panel takes differences)
+    std::uint64_t tokens_prefilled =
+        0;  // computed so far, all requests (counters: the panel takes differences)
     std::uint64_t tokens_decoded = 0;
     std::uint64_t preemptions = 0;
     std::uint64_t prefix_queries = 0, prefix_hits = 0;  // tokens
-    std::uint64_t empty_slots = 0;       // allocated without a token; waste = empty ÷ allocated
+    std::uint64_t empty_slots = 0;  // allocated without a token; waste = empty ÷ allocated
     std::uint64_t allocated_slots = 0;
-    std::uint64_t contiguous_slots = 0;  // what a contiguous cache would have reserved: Σ max_model_len of running
+    std::uint64_t contiguous_slots =
+        0;  // what a contiguous cache would have reserved: Σ max_model_len of running
     double last_step_s = 0;
     int last_step_rows = 0;
 };
 
-struct BlockDetail {               // for hover
+struct BlockDetail {  // for hover
     BlockId block = -1;
     BlockSnapshot state;
     struct Place {
         OwnerId owner = 0;
         RequestId request = 0;
-        int logical_index = 0;     // in the sequence's table
+        int logical_index = 0;  // in the sequence's table
     };
-    std::vector<Place> places;     // every sequence that has it in its table
+    std::vector<Place> places;  // every sequence that has it in its table
     std::vector<std::int32_t> tokens;
 };
 
 class Engine {
   public:
-    Engine(std::shared_ptr<const Model> model, const EngineOptions& options);  // Error(memory), Error(argument)
+    Engine(std::shared_ptr<const Model> model,
+           const EngineOptions& options);  // Error(memory), Error(argument)
     // For tests and tools: any step model; `options` must name kv_blocks, max_model_len, max_num_seqs and
-    // max_num_batched_tokens. `tokenizer` may be null: events then carry ids only, and stop strings are refused.
-    Engine(std::unique_ptr<StepModel> step_model, const Tokenizer* tokenizer, std::vector<std::int32_t> eos_ids,
-           const EngineOptions& options);
+    // max_num_batched_tokens. `tokenizer` may be null: events then carry ids only, and stop strings are
+    // refused.
+    Engine(std::unique_ptr<StepModel> step_model, const Tokenizer* tokenizer,
+           std::vector<std::int32_t> eos_ids, const EngineOptions& options);
     ~Engine();
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
@@ -159,14 +159,14 @@ class Engine {
     // The blocks are back in the pool when this returns. The next step() reports FinishReason::abort with the
     // text so far flushed. False if the request is not in flight.
     bool cancel(RequestId id);
-    bool has_work() const;                 // something runs, waits, or has an event to report
-    std::vector<RequestEvent> step();      // one step; a failed request ends alone with FinishReason::error
+    bool has_work() const;             // something runs, waits, or has an event to report
+    std::vector<RequestEvent> step();  // one step; a failed request ends alone with FinishReason::error
 
     EngineSnapshot snapshot() const;
     BlockDetail describe_block(BlockId id) const;
     std::vector<PoolEvent> take_pool_events();
-    void set_fixed_chunk(int tokens);      // EngineOptions::fixed_chunk_tokens, changed while running
-    double now() const;                    // the clock of metrics and snapshots
+    void set_fixed_chunk(int tokens);  // EngineOptions::fixed_chunk_tokens, changed while running
+    double now() const;                // the clock of metrics and snapshots
 
     const Model& model() const;
     int max_model_len() const;

@@ -1,5 +1,5 @@
-// vLLM's SamplingParams: names, ranges and meaning (vLLM V1, sampling_params.py). check() names parameter, range and
-// the value given.
+// vLLM's SamplingParams: names, ranges and meaning (vLLM V1, sampling_params.py). check() names parameter,
+// range and the value given.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -9,16 +9,18 @@
 
 namespace recto {
 
+constexpr int max_logprobs = 20;
+
 struct SamplingParams {
     int n = 1;
     std::optional<int> best_of;
-    double temperature = 1.0;          // < 1e-5: greedy
-    int top_k = 0;                     // 0 or -1: off
-    double top_p = 1.0;                // (0, 1]
-    double min_p = 0.0;                // [0, 1]
-    double repetition_penalty = 1.0;   // > 0; over prompt and output
-    double frequency_penalty = 0.0;    // [-2, 2]; output only
-    double presence_penalty = 0.0;     // [-2, 2]; output only
+    double temperature = 1.0;         // < 1e-5: greedy
+    int top_k = 0;                    // 0 or -1: off
+    double top_p = 1.0;               // (0, 1]
+    double min_p = 0.0;               // [0, 1]
+    double repetition_penalty = 1.0;  // > 0; over prompt and output
+    double frequency_penalty = 0.0;   // [-2, 2]; output only
+    double presence_penalty = 0.0;    // [-2, 2]; output only
     std::optional<std::int64_t> seed;
     std::vector<std::string> stop;
     std::vector<std::int32_t> stop_token_ids;
@@ -26,7 +28,7 @@ struct SamplingParams {
     bool ignore_eos = false;
     std::optional<int> max_tokens = 16;  // nullopt: the rest of the context
     int min_tokens = 0;
-    std::optional<int> logprobs;         // 0 … 20
+    std::optional<int> logprobs;  // 0 … 20
     std::optional<int> prompt_logprobs;
     std::vector<std::pair<std::int32_t, float>> logit_bias;
     std::vector<std::int32_t> allowed_token_ids;
