@@ -1,0 +1,140 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "engine/engine_state.h"
+#include "kernels/error.h"
+
+namespace recto {
+namespace {
+
+SchedulerOptions scheduler_options(const EngineOptions& o) {
+    SchedulerOptions s;
+    s.block_size = o.block_size;
+    s.kv_blocks = o.kv_blocks;
+    s.max_model_len = o.max_model_len;
+    s.max_num_seqs = o.max_num_seqs;
+    s.max_num_batched_tokens = o.max_num_batched_tokens;
+    s.prefix_caching = o.prefix_caching;
+    s.chunk_target_seconds = o.chunk_target_seconds;
+    s.fixed_chunk_tokens = o.fixed_chunk_tokens;
+    return s;
+}
+
+std::uint64_t clock_seed() {
+    return std::uint64_t(std::chrono::system_clock::now().time_since_epoch().count());
+}
+
+int drawable_ids(const StepModel& model, const Tokenizer* tokenizer) {
+    return tokenizer ? std::min(model.vocab(), tokenizer->size()) : model.vocab();
+}
+
+}  // namespace
+
+const char* finish_reason_name(FinishReason r) {
+    switch (r) {
+        case FinishReason::none:
+            return "none";
+        case FinishReason::stop:
+            return "stop";
+        case FinishReason::length:
+            return "length";
+        case FinishReason::abort:
+            return "abort";
+        case FinishReason::error:
+            return "error";
+    }
+    return "?";
+}
+
+double RequestMetrics::prefill_tok_s() const {
+    const double seconds = t_first - t_start;
+    return seconds > 0 && prompt_tokens > cached_tokens ? (prompt_tokens - cached_tokens) / seconds : 0;
+}
+
+double RequestMetrics::decode_tok_s() const {
+    const auto n = double(token_times.size());
+    const double seconds = n < 2 ? 0 : token_times.back() - token_times.front();
+    return seconds > 0 ? (n - 1) / seconds : 0;
+}
+
+double RequestMetrics::tpot_s() const {
+    const auto n = double(token_times.size());
+    return n < 2 ? 0 : (token_times.back() - token_times.front()) / (n - 1);
+}
+
+Engine::State::State(std::shared_ptr<const Model> model_, std::unique_ptr<StepModel> step_model_,
+                     const Tokenizer* tokenizer_, std::vector<std::int32_t> eos_ids_,
+                     const EngineOptions& options)
+    : model(std::move(model_)),
+      step_model(std::move(step_model_)),
+      tokenizer(tokenizer_),
+      eos_ids(std::move(eos_ids_)),
+      seed(options.seed != 0 ? options.seed : clock_seed()),
+      vocab(drawable_ids(*step_model, tokenizer)),
+      scheduler(scheduler_options(options)),
+      sampler(step_model->vocab(), vocab) {
+    std::erase_if(eos_ids, [this](std::int32_t id) { return id < 0 || id >= vocab; });
+}
+
+Engine::Engine(std::unique_ptr<StepModel> step_model, const Tokenizer* tokenizer,
+               std::vector<std::int32_t> eos_ids, const EngineOptions& options)
+    : state_(
+          std::make_unique<State>(nullptr, std::move(step_model), tokenizer, std::move(eos_ids), options)) {}
+
+Engine::~Engine() = default;
+
+RequestId Engine::submit(Request request) {
+    return state_->submit(std::move(request));
+}
+
+bool Engine::cancel(RequestId id) {
+    const auto it = state_->requests.find(id);
+    if (it == state_->requests.end()) return false;
+    state_->end_request(it->second, FinishReason::abort, {});
+    return true;
+}
+
+bool Engine::has_work() const {
+    return state_->scheduler.has_work() || !state_->events.empty();
+}
+
+std::vector<RequestEvent> Engine::step() {
+    return state_->step();
+}
+
+std::vector<PoolEvent> Engine::take_pool_events() {
+    return state_->scheduler.pool().take_events();
+}
+
+void Engine::set_fixed_chunk(int tokens) {
+    state_->scheduler.set_fixed_chunk(tokens);
+}
+
+double Engine::now() const {
+    return state_->now();
+}
+
+const Model& Engine::model() const {
+    assert(state_->model);
+    return *state_->model;
+}
+
+int Engine::max_model_len() const {
+    return state_->scheduler.options().max_model_len;
+}
+int Engine::kv_blocks() const {
+    return state_->scheduler.pool().total();
+}
+int Engine::block_size() const {
+    return state_->scheduler.options().block_size;
+}
+std::uint64_t Engine::kv_bytes() const {
+    return state_->block_bytes * std::uint64_t(kv_blocks());
+}
+std::uint64_t Engine::workspace_bytes() const {
+    return state_->workspace_bytes;
+}
+
+}  // namespace recto

@@ -1,0 +1,101 @@
+// What an Engine keeps, shared by its source files. Not part of the public interface.
+#pragma once
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/sample/sampler.h"
+#include "engine/sample/stop_text.h"
+#include "engine/schedule/scheduler.h"
+
+namespace recto {
+
+// One of a request's n (or best_of) outputs.
+struct OutputState {
+    Sequence* sequence = nullptr;  // null before it is forked and after it has ended
+    std::uint64_t seed = 0;
+    std::optional<Detokenizer> detokenizer;
+    StopText stop_text;
+    bool paused = false;  // preempted, not yet scheduled again
+    double cumulative_logprob = 0;
+    FinishReason finish = FinishReason::none;
+    std::optional<RequestEvent> held;  // best_of: everything so far, delivered when all have ended
+};
+
+struct RequestState {
+    RequestId id = 0;
+    ResolvedSampling sampling;
+    std::int32_t max_total_tokens = 0;
+    std::vector<OutputState> outputs;
+    std::int32_t live = 0;  // outputs that have not ended
+    bool started = false;
+    std::int32_t paused = 0;  // outputs that are preempted now
+    double paused_since = 0;  // when the first of them was
+    std::vector<std::vector<TokenLogprob>> prompt_logprobs;
+    RequestMetrics metrics;
+
+    void pause(OutputState& o, double time) {
+        if (paused++ == 0) paused_since = time;
+        o.paused = true;
+    }
+    void resume(OutputState& o, double time) {
+        if (!o.paused) return;
+        o.paused = false;
+        if (--paused == 0) metrics.paused_s += time - paused_since;
+    }
+    bool ranks() const { return sampling.params.best_of.value_or(0) > sampling.params.n; }
+};
+
+struct Engine::State {
+    State(std::shared_ptr<const Model> model, std::unique_ptr<StepModel> step_model,
+          const Tokenizer* tokenizer, std::vector<std::int32_t> eos_ids, const EngineOptions& options);
+
+    // engine_submit.cpp
+    RequestId submit(Request request);
+    // engine_step.cpp
+    std::vector<RequestEvent> step();
+    void note_plan(double time);
+    void forward();
+    void sample();
+    void collect_prompt_logprobs(const ScheduledSequence& item, RequestState& r);
+    void fail_step(const std::string& why);
+    // engine_output.cpp
+    void deliver(const CommittedToken& committed, double time);
+    void finish_output(RequestState& r, OutputState& o, RequestEvent& e);
+    void end_request(RequestState& r, FinishReason reason, const std::string& why);
+    void emit(RequestState& r, RequestEvent e, OutputState& o);
+    void hold(OutputState& o, RequestEvent e);
+    void emit_ranked(RequestState& r);
+
+    double now() const {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    }
+
+    std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
+    std::shared_ptr<const Model> model;  // null with a bare step model
+    std::unique_ptr<StepModel> step_model;
+    const Tokenizer* tokenizer;
+    std::vector<std::int32_t> eos_ids;
+    std::uint64_t seed;
+    std::uint64_t block_bytes = 0;
+    std::uint64_t workspace_bytes = 0;
+    std::int32_t vocab;  // ids that a request may name and a row may give
+    Scheduler scheduler;
+    Sampler sampler;
+
+    std::unordered_map<RequestId, RequestState> requests;
+    std::vector<RequestEvent> events;  // of the next return of step()
+    RequestId next_request = 1;
+
+    StepPlan plan;  // reused, so that a step allocates little
+    std::vector<std::int32_t> tokens;
+    std::vector<Draw> draws;
+    std::vector<std::uint64_t> seeds;
+    double last_step_s = 0;
+    std::int32_t last_step_rows = 0;
+};
+
+}  // namespace recto
