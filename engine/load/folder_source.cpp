@@ -1,0 +1,186 @@
+#include "engine/load/folder_source.h"
+
+#include <map>
+
+#include "engine/load/folder_config.h"
+#include "engine/load/folder_tensors.h"
+#include "engine/load/mapped_file.h"
+#include "engine/load/name_map.h"
+#include "engine/load/refuse.h"
+#include "engine/load/stored_rows.h"
+#include "engine/load/tokenizer_folder.h"
+
+namespace recto {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct DenseType {
+    const char* name;
+    DType dtype;
+};
+constexpr DenseType dense_types[] = {{"F32", DType::f32}, {"F16", DType::f16}, {"BF16", DType::bf16}};
+
+// Null for dtypes that weights cannot have.
+const DenseType* dense_type(const std::string& name) {
+    for (const auto& type : dense_types)
+        if (name == type.name) return &type;
+    return nullptr;
+}
+
+// A snapshot folder is named by a commit; its repository, "models--ORG--NAME", says more.
+std::string model_name(const fs::path& folder) {
+    std::error_code error;
+    fs::path full = fs::weakly_canonical(folder, error);
+    if (full.parent_path().filename() == "snapshots") full = full.parent_path().parent_path();
+    const std::string name = full.filename().string();
+    const auto dashes = name.rfind("--");
+    return dashes == std::string::npos ? name : name.substr(dashes + 2);
+}
+
+class FolderSource final : public ModelSource {
+  public:
+    explicit FolderSource(const fs::path& folder) : path_(folder) {
+        const fs::path config_file = folder / "config.json";
+        config_ = read_folder_config(read_text_file(config_file), config_file.string());
+        config_.model.name = model_name(folder);
+        std::error_code error;
+        if (const auto file = folder / "generation_config.json"; fs::exists(file, error))
+            defaults_ = read_generation_config(read_text_file(file), file.string(), config_.model);
+        for (const char* separate : {"quant_config.json", "quantize_config.json"})
+            if (fs::exists(folder / separate, error))
+                refuse((folder / separate).string(),
+                       "the folder holds quantized weights, which are not supported in folders; supported "
+                       "are float32, "
+                       "float16 and bfloat16 weights, and GGUF files for quantized ones");
+        tensors_ = std::make_shared<const FolderTensors>(folder);
+        ModelConfig& model = config_.model;
+        // An absent head means that the embedding serves as one, whatever the flag says.
+        if (tensors_->find(tensor_name(TensorRole::lm_head, 0)) == nullptr) model.tied_embedding = true;
+        check_tensors();
+    }
+
+    const fs::path& path() const override { return path_; }
+    std::string format() const override { return "safetensors"; }
+    const ModelConfig& config() const override { return config_.model; }
+    const GenerationDefaults& generation_defaults() const override { return defaults_; }
+    std::uint64_t file_bytes() const override { return tensors_->bytes(); }
+    void prefetch() const override { tensors_->prefetch(); }
+    void release_pages() const override { tensors_->release(); }
+    bool has_tokenizer() const override { return has_folder_tokenizer(path_); }
+    TokenizerFiles tokenizer_files() const override { return read_folder_tokenizer(path_); }
+    std::string tensor_name(TensorRole role, int layer) const override {
+        return huggingface_name(role, layer, config_.model) + ".weight";
+    }
+
+    std::string quantization() const override {
+        std::map<std::string, std::uint64_t> bytes;
+        for (const auto* tensor : tensors_->tensors())
+            if (tensor->shape.size() == 2) bytes[tensor->dtype] += tensor->data.size();
+        std::string most;
+        for (const auto& [name, size] : bytes)
+            if (most.empty() || size > bytes[most]) most = name;
+        return "none (" + most + ")" + (bytes.size() > 1 ? " (mixed)" : "");
+    }
+
+    std::vector<TensorInfo> tensors() const override {
+        std::vector<TensorInfo> infos;
+        for (const auto* tensor : tensors_->tensors())
+            infos.push_back({tensor->name, tensor->dtype, tensor->shape, tensor->data.size()});
+        return infos;
+    }
+
+    std::unique_ptr<WeightRows> weight(TensorRole role, int layer) const override {
+        const SafeTensor* tensor = find(role, layer, ".weight");
+        if (tensor == nullptr) return nullptr;
+        const DenseType* type = dense_type(tensor->dtype);
+        StoredMatrix matrix;
+        matrix.data = tensor->data;
+        matrix.rows = tensor->shape[0];
+        matrix.cols = tensor->shape[1];
+        if (has_bias(role)) matrix.bias = values(*find(role, layer, ".bias"));
+        matrix.keep_alive = tensors_;
+        return make_dense_rows(type->dtype, type->name, std::move(matrix));
+    }
+
+    std::vector<float> norm(TensorRole role, int layer) const override {
+        const SafeTensor* tensor = find(role, layer, ".weight");
+        if (tensor == nullptr) return {};
+        std::vector<float> weights = values(*tensor);
+        if (config_.model.norm_plus_one)
+            for (float& w : weights)
+                w += 1.0F;
+        return weights;
+    }
+
+  private:
+    bool has_bias(TensorRole role) const {
+        switch (role) {
+            case TensorRole::attn_q:
+            case TensorRole::attn_k:
+            case TensorRole::attn_v:
+                return config_.qkv_bias;
+            case TensorRole::attn_o:
+                return config_.o_bias;
+            case TensorRole::ffn_gate:
+            case TensorRole::ffn_up:
+            case TensorRole::ffn_down:
+                return config_.mlp_bias;
+            default:
+                return false;
+        }
+    }
+
+    void check_tensors() const {
+        for (const auto& place : required_tensors(config_.model)) {
+            require(place, ".weight");
+            if (has_bias(place.role)) require(place, ".bias");
+        }
+    }
+
+    void require(const TensorPlace& place, const char* suffix) const {
+        if (find(place.role, place.layer, suffix) == nullptr)
+            refuse(path_.string(), "the tensor " + huggingface_name(place.role, place.layer, config_.model) +
+                                       suffix + " is missing");
+    }
+
+    // Null if the files have none; Error(input) for a shape or dtype that does not fit.
+    const SafeTensor* find(TensorRole role, int layer, const char* suffix) const {
+        const std::string base = huggingface_name(role, layer, config_.model);
+        if (base.empty()) return nullptr;
+        const std::string name = base + suffix;
+        const SafeTensor* tensor = tensors_->find(name);
+        if (tensor == nullptr) return nullptr;
+        auto expected = expected_shape(role, config_.model);
+        if (std::string_view(suffix) == ".bias") expected.resize(1);
+        if (tensor->shape != expected)
+            refuse(tensors_->label_of(name), "the tensor " + name + " should have the shape " +
+                                                 shape_text(expected) + ", found " +
+                                                 shape_text(tensor->shape));
+        if (dense_type(tensor->dtype) == nullptr)
+            refuse(tensors_->label_of(name),
+                   "the tensor " + name + " holds " + tensor->dtype +
+                       " data, which is not supported; supported are F32, F16 and BF16");
+        return tensor;
+    }
+
+    static std::vector<float> values(const SafeTensor& tensor) {
+        std::vector<float> out(std::size_t(tensor.shape[0]));
+        widen_to_f32(dense_type(tensor.dtype)->dtype, tensor.data.data(), tensor.shape[0], out.data());
+        return out;
+    }
+
+    fs::path path_;
+    FolderConfig config_;
+    GenerationDefaults defaults_;
+    std::shared_ptr<const FolderTensors> tensors_;
+};
+
+}  // namespace
+
+std::unique_ptr<ModelSource> make_folder_source(const fs::path& folder) {
+    return std::make_unique<FolderSource>(folder);
+}
+
+}  // namespace recto
