@@ -14,7 +14,8 @@ namespace {
 
 std::vector<std::int32_t> tokens_of(std::int32_t first, int n) {
     std::vector<std::int32_t> t;
-    for (int i = 0; i < n; ++i) t.push_back(first + i);
+    for (int i = 0; i < n; ++i)
+        t.push_back(first + i);
     return t;
 }
 
@@ -118,8 +119,8 @@ void compare(const BlockPool& pool, const Model& model) {
 class TestBlockPool : public QObject {
     Q_OBJECT
   private slots:
-    // After any sequence of operations no block is lost, doubly owned or freed twice, and every answer of the pool is
-    // the slow model's.
+    // After any sequence of operations no block is lost, doubly owned or freed twice, and every answer of the
+    // pool is the slow model's.
     void randomOperationsAgreeWithModel_data() {
         QTest::addColumn<int>("blocks");
         QTest::addColumn<quint64>("hashMask");  // a short one makes nearly every pair of names collide
@@ -202,7 +203,8 @@ class TestBlockPool : public QObject {
 
     void neverUsedBlocksComeLowestFirst() {
         BlockPool pool(5, 4);
-        for (BlockId id = 0; id < 5; ++id) QCOMPARE(pool.allocate(1, 1), id);
+        for (BlockId id = 0; id < 5; ++id)
+            QCOMPARE(pool.allocate(1, 1), id);
         QCOMPARE(pool.allocate(1, 1), BlockId(-1));
     }
 
@@ -226,7 +228,8 @@ class TestBlockPool : public QObject {
         QCOMPARE(pool.counts().cached, 6);
         pool.take_events();
         const std::vector<BlockId> expected{a[2], a[1], a[0], b[2], b[1], b[0]};
-        for (BlockId id : expected) QCOMPARE(pool.allocate(2, 2), id);
+        for (BlockId id : expected)
+            QCOMPARE(pool.allocate(2, 2), id);
         std::vector<BlockId> evicted;
         for (const PoolEvent& e : pool.take_events())
             if (e.kind == PoolEventKind::evict) {
