@@ -1,0 +1,230 @@
+// The CPU's linear: rows become panels, outputs become tiles of 16, and a work item is a run of tiles against
+// a band of panels that stays in the second-level cache.
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "kernels/cpu/backend.h"
+#include "kernels/cpu/packed.h"
+#include "kernels/cpu/select.h"
+
+namespace recto::cpu {
+
+namespace {
+
+// [cols padded to 32][panel rows]; the padding is zero.
+void fill_float_panel(const float* x, const std::int32_t* order, std::int64_t cols, int panel_rows, int r,
+                      float* panel) {
+    const std::int64_t padded = (cols + 31) / 32 * 32;
+    for (std::int64_t k = 0; k < padded; ++k) {
+        panel[k * panel_rows + r] = k < cols ? x[order != nullptr ? order[k] : k] : 0.0F;
+    }
+}
+
+}  // namespace
+
+class LinearRun {
+  public:
+    LinearRun(CpuBackend& backend, Tensor x, const PackedMatrix& w, Epilogue epilogue, Tensor out)
+        : backend_(backend),
+          kernels_(backend.kernels_),
+          x_(x),
+          w_(w),
+          epilogue_(epilogue),
+          out_(out),
+          plan_(plan_panels(x.rows, backend.kernels_.max_rows)) {}
+
+    void prepare_inputs() {
+        if (backend_.panels_.size() < w_.inputs.size()) backend_.panels_.resize(w_.inputs.size());
+        for (std::size_t i = 0; i < w_.inputs.size(); ++i) {
+            const PackedMatrix::Input& in = w_.inputs[i];
+            const std::int64_t chunks = (x_.cols + in.chunk - 1) / in.chunk;
+            Input form;
+            form.stride = panel_bytes(in, chunks, plan_.size);
+            form.panels = backend_.panels_[i].get<std::uint8_t>(
+                form.stride * std::size_t(plan_.full) + panel_bytes(in, chunks, plan_.tail_size) + 64);
+            inputs_.push_back(form);
+            const std::int32_t* order = in.permutation.empty() ? nullptr : in.permutation.data();
+            backend_.pool_.parallel_for(x_.rows, 4, [&](int, std::int64_t begin, std::int64_t end) {
+                for (std::int64_t r = begin; r < end; ++r) {
+                    const std::int64_t p = r / plan_.size;
+                    const int size = p < plan_.full ? plan_.size : plan_.tail_size;
+                    const int at = int(r % plan_.size);
+                    std::uint8_t* panel = form.panels + std::size_t(p) * form.stride;
+                    const float* row = x_.f32() + r * x_.row_stride;
+                    if (in.quantized)
+                        kernels_.quantize(row, order, x_.cols, in.chunk, size, at, panel);
+                    else
+                        fill_float_panel(row, order, x_.cols, size, at, reinterpret_cast<float*>(panel));
+                }
+            });
+        }
+    }
+
+    // Gated epilogues need gate and up tiles of the same columns.
+    bool pairable() const {
+        if (w_.parts.size() == 2) return w_.parts[0].rows == w_.parts[1].rows;
+        return w_.parts.size() == 1 && w_.parts[0].rows % (2 * lanes) == 0;
+    }
+
+    void run() {
+        const bool gated = epilogue_ == Epilogue::silu_mul || epilogue_ == Epilogue::gelu_mul;
+        std::int64_t units = 0;
+        if (gated) {
+            units = w_.parts.size() == 2 ? w_.parts[0].tiles : w_.parts[0].tiles / 2;
+        } else {
+            for (const PackedPart& p : w_.parts)
+                units += p.tiles;
+        }
+        std::size_t row_bytes = 0;
+        for (const Input& in : inputs_)
+            row_bytes = std::max(row_bytes, in.stride / std::size_t(plan_.size) + 1);
+        const Schedule s =
+            schedule_linear(units, plan_.panels(), plan_.size, row_bytes, backend_.pool_.threads());
+        backend_.pool_.parallel_for(
+            units * s.bands, s.grain, [&](int worker, std::int64_t begin, std::int64_t end) {
+                for (std::int64_t i = begin; i < end; ++i) {
+                    const std::int64_t band = i / units, unit = i % units;
+                    const std::int64_t first = band * s.band_panels;
+                    const std::int64_t last = std::min(first + s.band_panels, plan_.panels());
+                    if (gated)
+                        gated_unit(worker, unit, first, last);
+                    else
+                        plain_unit(worker, unit, first, last);
+                }
+            });
+    }
+
+  private:
+    struct Input {
+        std::uint8_t* panels = nullptr;
+        std::size_t stride = 0;  // bytes of a full panel
+    };
+    struct Prepared {  // a tile, ready to meet panels
+        const PackedPart* part = nullptr;
+        GroupedTile tile;
+    };
+
+    static std::size_t panel_bytes(const PackedMatrix::Input& in, std::int64_t chunks, int rows) {
+        if (in.quantized) return int8_panel_bytes(chunks, in.chunk, rows);
+        return std::size_t((chunks * in.chunk + 31) / 32 * 32) * std::size_t(rows) * sizeof(float);
+    }
+
+    // `plane`: floats of the larger plane of the unit's tiles; `which`: the first or the second of them.
+    Prepared prepare(int worker, const PackedPart& part, std::int64_t t, std::size_t plane, int which) {
+        Prepared p;
+        p.part = &part;
+        const std::uint8_t* tile = part.tile(t);
+        p.tile.values = tile + part.values;
+        if (!part.form.grouped) return p;
+        CpuBackend::Worker& w = backend_.workers_[std::size_t(worker)];
+        float* scale = w.scale.get<float>(2 * plane) + (which == 0 ? 0 : plane);
+        float* offset = w.offset.get<float>(2 * plane) + (which == 0 ? 0 : plane);
+        kernels_.planes(part, tile, scale, offset);
+        p.tile.scale = scale;
+        p.tile.offset = offset;
+        p.tile.groups = part.groups;
+        p.tile.chunks_per_group = part.chunks_per_group;
+        p.tile.chunks = part.chunks;
+        p.tile.group_size = part.form.group_size;
+        return p;
+    }
+
+    void multiply(const Prepared& p, std::int64_t panel, float* sums) const {
+        const Input& in = inputs_[std::size_t(p.part->input)];
+        const std::uint8_t* x = in.panels + std::size_t(panel) * in.stride;
+        const int size = panel < plan_.full ? plan_.size : plan_.tail_size;
+        if (!p.part->form.grouped) {
+            kernels_.dense(p.part->form.dense, size)(p.tile.values, p.part->cols,
+                                                     reinterpret_cast<const float*>(x), sums);
+            return;
+        }
+        kernels_.tile(variant_of(p.part->form, p.part->chunk, w_.mode), size)(p.tile, x, sums);
+    }
+
+    int rows_of(std::int64_t panel) const {
+        return int(std::min<std::int64_t>(plan_.size, x_.rows - panel * plan_.size));
+    }
+    float* output(std::int64_t panel, std::int64_t column) const {
+        return out_.f32() + panel * plan_.size * out_.row_stride + column;
+    }
+    static const float* bias(const PackedPart& p, std::int64_t t) {
+        return p.bias.empty() ? nullptr : p.bias.data() + t * lanes;
+    }
+
+    void plain_unit(int worker, std::int64_t unit, std::int64_t first, std::int64_t last) {
+        std::size_t i = 0;
+        while (unit >= w_.parts[i].tiles)
+            unit -= w_.parts[i++].tiles;
+        const PackedPart& part = w_.parts[i];
+        const Prepared p = prepare(worker, part, unit, std::size_t(part.groups) * lanes, 0);
+        alignas(64) float sums[max_panel_rows * lanes];
+        const int n = int(std::min<std::int64_t>(lanes, part.rows - unit * lanes));
+        for (std::int64_t panel = first; panel < last; ++panel) {
+            multiply(p, panel, sums);
+            kernels_.epilogue(epilogue_, sums, nullptr, bias(part, unit), nullptr, rows_of(panel),
+                              output(panel, part.first_output + unit * lanes), out_.row_stride, n);
+        }
+    }
+
+    void gated_unit(int worker, std::int64_t unit, std::int64_t first, std::int64_t last) {
+        const bool two = w_.parts.size() == 2;
+        const PackedPart& gate = w_.parts[0];
+        const PackedPart& up = w_.parts[two ? 1 : 0];
+        const std::int64_t up_tile = two ? unit : gate.tiles / 2 + unit;
+        const std::int64_t width = two ? gate.rows : gate.rows / 2;
+        const auto plane = std::size_t(std::max(gate.groups, up.groups)) * lanes;
+        const Prepared g = prepare(worker, gate, unit, plane, 0);
+        const Prepared u = prepare(worker, up, up_tile, plane, 1);
+        alignas(64) float gate_sums[max_panel_rows * lanes], up_sums[max_panel_rows * lanes];
+        const int n = int(std::min<std::int64_t>(lanes, width - unit * lanes));
+        for (std::int64_t panel = first; panel < last; ++panel) {
+            multiply(g, panel, gate_sums);
+            multiply(u, panel, up_sums);
+            kernels_.epilogue(epilogue_, gate_sums, up_sums, bias(gate, unit), bias(up, up_tile),
+                              rows_of(panel), output(panel, unit * lanes), out_.row_stride, n);
+        }
+    }
+
+    CpuBackend& backend_;
+    const KernelTable& kernels_;
+    Tensor x_;
+    const PackedMatrix& w_;
+    Epilogue epilogue_;
+    Tensor out_;
+    PanelPlan plan_;
+    std::vector<Input> inputs_;
+};
+
+void CpuBackend::linear(Tensor x, const PackedWeight& weight, Epilogue epilogue, Tensor out) {
+    const auto& w = static_cast<const PackedMatrix&>(weight);
+    const bool gated = epilogue == Epilogue::silu_mul || epilogue == Epilogue::gelu_mul;
+    assert(x.cols == w.cols() && x.rows == out.rows);
+    assert(out.cols == (gated ? w.rows() / 2 : w.rows()));
+    if (x.rows == 0) return;
+    LinearRun direct(*this, x, w, epilogue, out);
+    if (!gated || direct.pairable()) {
+        direct.prepare_inputs();
+        direct.run();
+        return;
+    }
+    // Gate and up do not fall on tiles of their own: all outputs first, then the gate.
+    Tensor both{gate_up_.get<float>(std::size_t(x.rows * w.rows())), DType::f32, x.rows, w.rows(), w.rows()};
+    LinearRun plain(*this, x, w, Epilogue::store, both);
+    plain.prepare_inputs();
+    plain.run();
+    pool_.parallel_for(x.rows, 4, [&](int, std::int64_t begin, std::int64_t end) {
+        for (std::int64_t r = begin; r < end; ++r) {
+            for (std::int64_t c = 0; c < out.cols; c += lanes) {
+                const int n = int(std::min<std::int64_t>(lanes, out.cols - c));
+                float gate[lanes] = {}, up[lanes] = {};
+                std::memcpy(gate, both.f32() + r * both.row_stride + c, std::size_t(n) * 4);
+                std::memcpy(up, both.f32() + r * both.row_stride + out.cols + c, std::size_t(n) * 4);
+                kernels_.epilogue(epilogue, gate, up, nullptr, nullptr, 1, out.f32() + r * out.row_stride + c,
+                                  out.row_stride, n);
+            }
+        }
+    });
+}
+
+}  // namespace recto::cpu

@@ -1,0 +1,311 @@
+// One tile of 16 outputs against a panel of rows, over lanes. Order of roundings, the same for every variant:
+//   int8:      acc = fma(float(Σ q·x8), scale_w · scale_x, acc), then acc = fma(offset_w, scale_x · Σ x8,
+//   acc),
+//              chunk after chunk of min(group, 32) inputs
+//   floating:  w = scale · q + offset (rounded once), acc = fma(w, x, acc), input after input
+#pragma once
+#include <cmath>
+#include <cstring>
+
+#include "kernels/cpu/kernel_table.h"
+
+namespace recto::cpu {
+
+template <class L, bool Nibbles, bool Signed, bool Offset, int Chunk, int Rows>
+void int8_tile(const GroupedTile& tile, const void* panel_memory, float* out) {
+    constexpr int steps = Chunk / 4;
+    constexpr int chunk_bytes = Nibbles ? 64 * steps / 2 : 64 * steps;
+    const auto* panel = static_cast<const std::uint8_t*>(panel_memory);
+    const std::uint8_t* values = tile.values;
+    typename L::F acc[Rows];
+    for (int r = 0; r < Rows; ++r)
+        acc[r] = L::zero();
+    for (std::int64_t g = 0; g < tile.groups; ++g) {
+        const typename L::F scale = L::load(tile.scale + g * lanes);
+        const typename L::F offset = Offset ? L::load(tile.offset + g * lanes) : L::zero();
+        for (std::int64_t c = 0; c < tile.chunks_per_group; ++c) {
+            typename L::Bytes w[steps];
+            if constexpr (Nibbles) {
+                for (int j = 0; j < steps / 2; ++j) {
+                    const typename L::Bytes b = L::load_bytes(values + 64 * j);
+                    w[2 * j] = L::low_nibbles(b);
+                    w[2 * j + 1] = L::high_nibbles(b);
+                }
+            } else {
+                for (int j = 0; j < steps; ++j)
+                    w[j] = L::load_bytes(values + 64 * j);
+            }
+            const auto* x = reinterpret_cast<const std::int8_t*>(panel);
+            const auto* scale_x = reinterpret_cast<const float*>(panel + Rows * Chunk);
+            const float* sum_x = scale_x + Rows;
+            const auto* shift_x = reinterpret_cast<const std::int32_t*>(sum_x + Rows);
+            for (int r = 0; r < Rows; ++r) {
+                typename L::I dot = Signed ? L::set1_i(shift_x[r]) : L::zero_i();
+                for (int j = 0; j < steps; ++j) {
+                    dot = Nibbles ? L::dot_nibbles(dot, w[j], x + r * Chunk + 4 * j)
+                                  : L::dot(dot, w[j], x + r * Chunk + 4 * j);
+                }
+                acc[r] = L::fma(L::to_float(dot), L::mul(scale, L::set1(scale_x[r])), acc[r]);
+                if constexpr (Offset) acc[r] = L::fma(offset, L::set1(sum_x[r]), acc[r]);
+            }
+            values += chunk_bytes;
+            panel += Rows * (Chunk + 12);
+        }
+    }
+    for (int r = 0; r < Rows; ++r)
+        L::store(out + r * lanes, acc[r]);
+}
+
+template <class L, bool Nibbles, bool Signed, bool Offset, int Rows>
+void float_tile(const GroupedTile& tile, const void* panel, float* out) {
+    const auto* x = static_cast<const float*>(panel);
+    const std::uint8_t* values = tile.values;
+    typename L::F acc[Rows];
+    for (int r = 0; r < Rows; ++r)
+        acc[r] = L::zero();
+    const std::int64_t step = Nibbles ? 8 : 4;
+    const std::int64_t group_steps = (tile.group_size + step - 1) / step;
+    for (std::int64_t g = 0; g < tile.groups; ++g) {
+        const typename L::F scale = L::load(tile.scale + g * lanes);
+        const typename L::F offset = Offset ? L::load(tile.offset + g * lanes) : L::zero();
+        auto one_input = [&](typename L::I q) {
+            typename L::F w = L::mul(scale, L::to_float(Signed ? L::sub_i(q, L::set1_i(128)) : q));
+            if constexpr (Offset) w = L::add(w, offset);
+            for (int r = 0; r < Rows; ++r)
+                acc[r] = L::fma(w, L::set1(x[r]), acc[r]);
+            x += Rows;
+        };
+        for (std::int64_t s = 0; s < group_steps; ++s, values += 64) {
+            const typename L::I four = L::load_i(values);
+            const typename L::I mask = L::set1_i(Nibbles ? 15 : 255);
+            one_input(L::and_i(four, mask));
+            one_input(L::and_i(L::template shift_right<8>(four), mask));
+            one_input(L::and_i(L::template shift_right<16>(four), mask));
+            one_input(L::and_i(L::template shift_right<24>(four), mask));
+            if constexpr (Nibbles) {
+                one_input(L::and_i(L::template shift_right<4>(four), mask));
+                one_input(L::and_i(L::template shift_right<12>(four), mask));
+                one_input(L::and_i(L::template shift_right<20>(four), mask));
+                one_input(L::template shift_right<28>(four));
+            }
+        }
+    }
+    for (int r = 0; r < Rows; ++r)
+        L::store(out + r * lanes, acc[r]);
+}
+
+template <class L, DType D>
+inline typename L::F load_widened(const void* base, std::int64_t index) {
+    if constexpr (D == DType::f32) return L::load(static_cast<const float*>(base) + index);
+    if constexpr (D == DType::f16) return L::load_f16(static_cast<const std::uint16_t*>(base) + index);
+    if constexpr (D == DType::bf16) return L::load_bf16(static_cast<const std::uint16_t*>(base) + index);
+}
+
+template <class L, DType D, int Rows>
+void dense_tile(const void* values, std::int64_t cols, const float* x, float* out) {
+    typename L::F acc[Rows];
+    for (int r = 0; r < Rows; ++r)
+        acc[r] = L::zero();
+    for (std::int64_t k = 0; k < cols; ++k, x += Rows) {
+        const typename L::F w = load_widened<L, D>(values, k * lanes);
+        for (int r = 0; r < Rows; ++r)
+            acc[r] = L::fma(w, L::set1(x[r]), acc[r]);
+    }
+    for (int r = 0; r < Rows; ++r)
+        L::store(out + r * lanes, acc[r]);
+}
+
+// Which instances exist: panels of 1, 2, 4, 8, 12 rows up to the set's max_rows.
+template <class L, int Rows>
+TileKernel tile_of(const TileVariant& v) {
+    if (v.floating) {
+        if (v.nibbles) {
+            return v.offset ? float_tile<L, true, false, true, Rows>
+                            : float_tile<L, true, false, false, Rows>;
+        }
+        if (v.is_signed) {
+            return v.offset ? float_tile<L, false, true, true, Rows>
+                            : float_tile<L, false, true, false, Rows>;
+        }
+        return v.offset ? float_tile<L, false, false, true, Rows> : float_tile<L, false, false, false, Rows>;
+    }
+    auto chosen = [&]<int Chunk>() -> TileKernel {
+        if (v.nibbles) {
+            return v.offset ? int8_tile<L, true, false, true, Chunk, Rows>
+                            : int8_tile<L, true, false, false, Chunk, Rows>;
+        }
+        if (v.is_signed) {
+            return v.offset ? int8_tile<L, false, true, true, Chunk, Rows>
+                            : int8_tile<L, false, true, false, Chunk, Rows>;
+        }
+        return v.offset ? int8_tile<L, false, false, true, Chunk, Rows>
+                        : int8_tile<L, false, false, false, Chunk, Rows>;
+    };
+    return v.chunk == 16 ? chosen.template operator()<16>() : chosen.template operator()<32>();
+}
+
+template <class L>
+TileKernel select_tile(const TileVariant& v, int rows) {
+    switch (rows) {
+        case 1:
+            return tile_of<L, 1>(v);
+        case 2:
+            return tile_of<L, 2>(v);
+        case 4:
+            return tile_of<L, 4>(v);
+        case 8:
+            if constexpr (L::max_rows >= 8) return tile_of<L, 8>(v);
+            break;
+        case 12:
+            if constexpr (L::max_rows >= 12) return tile_of<L, 12>(v);
+            break;
+    }
+    return nullptr;
+}
+
+template <class L, int Rows>
+DenseKernel dense_of(DType d) {
+    switch (d) {
+        case DType::f32:
+            return dense_tile<L, DType::f32, Rows>;
+        case DType::f16:
+            return dense_tile<L, DType::f16, Rows>;
+        case DType::bf16:
+            return dense_tile<L, DType::bf16, Rows>;
+        default:
+            return nullptr;
+    }
+}
+
+template <class L>
+DenseKernel select_dense(DType d, int rows) {
+    switch (rows) {
+        case 1:
+            return dense_of<L, 1>(d);
+        case 2:
+            return dense_of<L, 2>(d);
+        case 4:
+            return dense_of<L, 4>(d);
+        case 8:
+            if constexpr (L::max_rows >= 8) return dense_of<L, 8>(d);
+            break;
+        case 12:
+            if constexpr (L::max_rows >= 12) return dense_of<L, 12>(d);
+            break;
+    }
+    return nullptr;
+}
+
+// Scales and offsets of a tile as FP32, exact: [groups][16] each.
+template <class L>
+void decode_planes(const PackedPart& part, const std::uint8_t* tile, float* scale, float* offset) {
+    using F = typename L::F;
+    const std::int64_t groups = part.groups;
+    const std::int64_t super = (part.cols + super_group - 1) / super_group;
+    const std::int64_t per_super = part.form.group_size > 0 ? super_group / part.form.group_size : 1;
+    auto each = [&](float* out, auto value) {
+        for (std::int64_t g = 0; g < groups; ++g)
+            L::store(out + g * lanes, value(g));
+    };
+    const auto* halves = reinterpret_cast<const std::uint16_t*>(tile);
+    const std::uint8_t* factors = tile + super * lanes * 2;
+    switch (part.form.scale) {
+        case ScaleForm::f16:
+            each(scale, [&](std::int64_t g) { return L::load_f16(halves + g * lanes); });
+            break;
+        case ScaleForm::bf16:
+            each(scale, [&](std::int64_t g) { return L::load_bf16(halves + g * lanes); });
+            break;
+        case ScaleForm::f32:
+            std::memcpy(scale, tile, std::size_t(groups) * lanes * 4);
+            break;
+        case ScaleForm::f16_times_u6:
+        case ScaleForm::f16_times_i8:
+            each(scale, [&](std::int64_t g) {
+                return L::mul(L::load_f16(halves + g / per_super * lanes),
+                              L::load_i8(reinterpret_cast<const std::int8_t*>(factors) + g * lanes));
+            });
+            break;
+    }
+    const std::uint8_t* plane = tile + part.offset_plane;
+    const auto* offset_halves = reinterpret_cast<const std::uint16_t*>(plane);
+    switch (part.form.offset) {
+        case OffsetForm::none:
+            break;
+        case OffsetForm::f16:
+            each(offset, [&](std::int64_t g) { return L::load_f16(offset_halves + g * lanes); });
+            break;
+        case OffsetForm::f32:
+            std::memcpy(offset, plane, std::size_t(groups) * lanes * 4);
+            break;
+        case OffsetForm::zero_point:  // −scale · z
+            each(offset, [&](std::int64_t g) {
+                const F z = part.form.integer == QuantInt::u4 ? L::load_u4(plane + g * 8)
+                                                              : L::load_u8(plane + g * lanes);
+                return L::mul(L::sub(L::zero(), L::load(scale + g * lanes)), z);
+            });
+            break;
+        case OffsetForm::f16_times_u6:
+            each(offset, [&](std::int64_t g) {
+                const F d = L::sub(L::zero(), L::load_f16(offset_halves + g / per_super * lanes));
+                return L::mul(d, L::load_u8(plane + super * lanes * 2 + g * lanes));
+            });
+            break;
+    }
+}
+
+// Groups of 32: scale = largest / 127, values rounded half to even. A group with a NaN or an infinity gets a
+// NaN scale, so that its row, and no other, is not finite; one whose largest is below 1e-30 counts as zero.
+template <class L>
+void quantize_row(const float* x, const std::int32_t* order, std::int64_t cols, int chunk, int rows, int r,
+                  void* panel_memory) {
+    auto* panel = static_cast<std::uint8_t*>(panel_memory);
+    const int per_group = activation_group / chunk;
+    const std::int64_t chunks = (cols + chunk - 1) / chunk;
+    for (std::int64_t k = 0; k < cols; k += activation_group) {
+        float gathered[activation_group];
+        const int n = int(cols - k < activation_group ? cols - k : activation_group);
+        if (order != nullptr || n < activation_group) {
+            for (int i = 0; i < activation_group; ++i) {
+                gathered[i] = i < n ? x[order != nullptr ? order[k + i] : k + i] : 0.0F;
+            }
+        }
+        const float* group = order != nullptr || n < activation_group ? gathered : x + k;
+        const typename L::F lo = L::load(group), hi = L::load(group + lanes);
+        const auto magnitude = L::set1_i(0x7FFFFFFF);
+        const auto top = L::max_i(L::and_i(L::bits(lo), magnitude), L::and_i(L::bits(hi), magnitude));
+        const std::int32_t top_bits = L::largest_i(top);
+        float largest;
+        std::memcpy(&largest, &top_bits, sizeof largest);
+        float scale = 0.0F, inverse = 0.0F;
+        if (top_bits >= 0x7F800000) {
+            scale = std::nanf("");
+        } else if (largest >= 1e-30F) {
+            scale = largest / 127.0F;
+            inverse = 127.0F / largest;
+        }
+        auto q_lo = L::zero_i(), q_hi = L::zero_i();
+        if (inverse != 0.0F) {
+            q_lo = L::round(L::mul(lo, L::set1(inverse)));
+            q_hi = L::round(L::mul(hi, L::set1(inverse)));
+        }
+        const std::int32_t sum_lo = L::sum_i(q_lo), sum_hi = L::sum_i(q_hi);
+        for (int p = 0; p < per_group; ++p) {
+            const std::int64_t c = k / chunk + p;
+            if (c >= chunks) break;
+            std::uint8_t* at = panel + std::size_t(c) * std::size_t(rows) * std::size_t(chunk + 12);
+            auto* values = reinterpret_cast<std::int8_t*>(at) + r * chunk;
+            L::store_i8(values, p == 0 ? q_lo : q_hi);
+            if (per_group == 1) L::store_i8(values + lanes, q_hi);
+            const std::int32_t sum = per_group == 1 ? sum_lo + sum_hi : p == 0 ? sum_lo : sum_hi;
+            const float scaled_sum = scale * float(sum);
+            const std::int32_t shift = -128 * sum;
+            std::uint8_t* extra = at + rows * chunk;
+            std::memcpy(extra + 4 * r, &scale, 4);
+            std::memcpy(extra + 4 * (rows + r), &scaled_sum, 4);
+            std::memcpy(extra + 4 * (2 * rows + r), &shift, 4);
+        }
+    }
+}
+
+}  // namespace recto::cpu
