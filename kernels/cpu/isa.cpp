@@ -49,11 +49,9 @@ std::string brand() {
         const Registers r = cpuid(0x80000002U + i);
         std::memcpy(text + 16 * i, &r, 16);
     }
-    std::string s = text;
-    while (!s.empty() && s.back() == ' ')
-        s.pop_back();
-    s.erase(0, s.find_first_not_of(' '));
-    return s;
+    const std::string padded = text;
+    const std::size_t first = padded.find_first_not_of(' '), last = padded.find_last_not_of(' ');
+    return first == std::string::npos ? "x86-64 processor" : padded.substr(first, last - first + 1);
 }
 
 }  // namespace
@@ -89,7 +87,9 @@ CpuFeatures detect_cpu() {
 std::string CpuFeatures::list() const {
     std::string s;
     auto add = [&](bool has, const char* text) {
-        if (has) s += (s.empty() ? "" : " ") + std::string(text);
+        if (!has) return;
+        if (!s.empty()) s += ' ';
+        s += text;
     };
     add(avx2, "AVX2");
     add(avx_vnni, "AVX-VNNI");

@@ -1,0 +1,125 @@
+#include "kernels/cases.h"
+
+namespace recto {
+
+namespace {
+
+SyntheticSpec spec(std::int64_t rows, std::int64_t cols, const WeightForm& form, std::uint64_t seed,
+                   bool bias = false, bool permuted = false) {
+    return {rows, cols, form, seed, bias, permuted};
+}
+
+using enum QuantInt;
+using S = ScaleForm;
+using O = OffsetForm;
+
+}  // namespace
+
+std::vector<LinearCase> linear_cases() {
+    const WeightForm q4_0 = grouped_form(u4, 32, S::f16, O::zero_point, "Q4_0");
+    const WeightForm q4_1 = grouped_form(u4, 32, S::f16, O::f16, "Q4_1");
+    const WeightForm q5_1 = grouped_form(u8, 32, S::f16, O::f16, "Q5_1");
+    const WeightForm q8_0 = grouped_form(i8, 32, S::f16, O::none, "Q8_0");
+    const WeightForm q2_k = grouped_form(u4, 16, S::f16_times_u6, O::f16_times_u6, "Q2_K");
+    const WeightForm q4_k = grouped_form(u4, 32, S::f16_times_u6, O::f16_times_u6, "Q4_K");
+    const WeightForm q5_k = grouped_form(u8, 32, S::f16_times_u6, O::f16_times_u6, "Q5_K");
+    const WeightForm q6_k = grouped_form(i8, 16, S::f16_times_i8, O::none, "Q6_K");
+    const WeightForm awq64 = grouped_form(u4, 64, S::f16, O::zero_point, "AWQ g64");
+    const WeightForm awq128 = grouped_form(u4, 128, S::f16, O::zero_point, "AWQ g128");
+    const WeightForm fast128 = grouped_form(u4, 128, S::f16, O::f16, "AWQ gemv_fast g128");
+    const WeightForm w4a16 = grouped_form(u4, 128, S::bf16, O::zero_point, "W4A16 g128");
+    const WeightForm gptq8 = grouped_form(u8, 128, S::f16, O::zero_point, "GPTQ 8-bit g128");
+    const WeightForm other = grouped_form(u8, 32, S::f32, O::f32, "8-bit, FP32 scale and offset");
+    auto whole = [](QuantInt q, int cols) {
+        return grouped_form(q, cols, S::f16, O::zero_point, "whole row");
+    };
+
+    std::vector<LinearCase> cases;
+    auto one = [&](const SyntheticSpec& s, Epilogue e = Epilogue::store) {
+        const std::string shape = std::to_string(s.rows) + "x" + std::to_string(s.cols);
+        const std::string extra = std::string(s.bias ? " bias" : "") + (s.permuted ? " act-order" : "");
+        const bool add = e == Epilogue::add;
+        cases.push_back({std::string(s.form.source_name) + " " + shape + extra + (add ? " add" : ""),
+                         {s},
+                         Activations::int8,
+                         e});
+        if (s.form.grouped) {
+            cases.push_back(
+                {std::string(s.form.source_name) + " " + shape + extra + (add ? " add" : "") + " floating",
+                 {s},
+                 Activations::floating,
+                 e});
+        }
+    };
+    one(spec(96, 576, q4_1, 1));
+    one(spec(100, 576, q4_1, 2, true), Epilogue::add);
+    one(spec(64, 1536, q4_1, 3), Epilogue::add);
+    one(spec(259, 576, q8_0, 4));
+    one(spec(48, 96, q4_0, 5));
+    one(spec(33, 32 * 7, q5_1, 6, true));
+    one(spec(32, 512, q2_k, 7));
+    one(spec(40, 768, q4_k, 8));
+    one(spec(40, 512, q5_k, 9));
+    one(spec(40, 768, q6_k, 10));
+    one(spec(24, 192, awq64, 11));
+    one(spec(64, 384, awq128, 12, true, true));
+    one(spec(16, 256, fast128, 13));
+    one(spec(31, 384, w4a16, 14));
+    one(spec(20, 256, gptq8, 15, false, true));
+    one(spec(17, 160, other, 16));
+    one(spec(19, 48, whole(u4, 48), 17));
+    one(spec(19, 96, whole(u8, 96), 18));
+    one(spec(5, 576, whole(u4, 576), 19));
+    for (const DType d : {DType::f32, DType::f16, DType::bf16}) {
+        one(spec(50, 48, dense_form(d), 20));
+        one(spec(34, 576, dense_form(d), 21, true), Epilogue::add);
+    }
+    for (const Epilogue e : {Epilogue::silu_mul, Epilogue::gelu_mul}) {
+        const std::string name = e == Epilogue::silu_mul ? "silu" : "gelu";
+        for (const Activations mode : {Activations::int8, Activations::floating}) {
+            const std::string way = mode == Activations::int8 ? "" : " floating";
+            cases.push_back({name + " gate|up Q4_1 96x576" + way,
+                             {spec(96, 576, q4_1, 30), spec(96, 576, q4_1, 31)},
+                             mode,
+                             e});
+            cases.push_back({name + " gate|up Q4_K|Q6_K 40x256, bias" + way,
+                             {spec(40, 256, q4_k, 32, true), spec(40, 256, q6_k, 33, true)},
+                             mode,
+                             e});
+            cases.push_back({name + " one part 2x48x96" + way, {spec(96, 96, q4_0, 34)}, mode, e});
+            cases.push_back({name + " one part 2x20x96" + way, {spec(40, 96, q8_0, 35)}, mode, e});
+        }
+        cases.push_back(
+            {name + " gate|up BF16 50x64",
+             {spec(50, 64, dense_form(DType::bf16), 36), spec(50, 64, dense_form(DType::bf16), 37)},
+             Activations::int8,
+             e});
+    }
+    // q|k|v of unlike formats, as K-quant mixes have them.
+    for (const Activations mode : {Activations::int8, Activations::floating}) {
+        cases.push_back({std::string("q|k|v Q4_K|Q4_K|Q6_K") + (mode == Activations::int8 ? "" : " floating"),
+                         {spec(96, 256, q4_k, 40), spec(40, 256, q4_k, 41), spec(40, 256, q6_k, 42)},
+                         mode,
+                         Epilogue::store});
+    }
+    return cases;
+}
+
+std::vector<AttentionCase> attention_cases() {
+    return {
+        {"GQA 9/3 x 64, decode at 1", {9, 3, 64}, DType::f16, 16, 1, 1},
+        {"GQA 9/3 x 64, decode at 255", {9, 3, 64}, DType::f16, 16, 255, 1},
+        {"GQA 9/3 x 64, decode at 1100", {9, 3, 64}, DType::f16, 16, 1100, 1},
+        {"GQA 9/3 x 64, prefill 300", {9, 3, 64}, DType::f16, 16, 300, 300},
+        {"GQA 9/3 x 64, chunk of 37 at 600", {9, 3, 64}, DType::f16, 16, 600, 37},
+        {"MHA 4 x 48, blocks of 8", {4, 4, 48}, DType::f32, 8, 77, 20},
+        {"MHA 2 x 96, blocks of 32, bfloat16", {2, 2, 96}, DType::bf16, 32, 270, 9},
+        {"MQA 16/1 x 128", {16, 1, 128}, DType::f16, 16, 140, 3},
+        {"GQA 5/1 x 40", {5, 1, 40}, DType::f16, 24, 90, 13},
+        {"window 64, GQA 8/2 x 64", {8, 2, 64}, DType::f16, 16, 700, 90, 64},
+        {"window 300, blocks of 8", {4, 2, 64}, DType::f16, 8, 901, 1, 300},
+        {"softcap 50, GQA 4/2 x 256", {4, 2, 256}, DType::f32, 16, 280, 5, 0, 50.0F},
+    };
+}
+
+}  // namespace recto
