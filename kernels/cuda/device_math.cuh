@@ -1,0 +1,58 @@
+// Small device functions that several kernels share.
+#pragma once
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "kernels/dtype.h"
+
+namespace recto::cuda {
+
+constexpr int warp = 32;
+
+__device__ inline float warp_sum(float v) {
+    for (int step = warp / 2; step > 0; step /= 2)
+        v += __shfl_xor_sync(0xFFFFFFFFU, v, step);
+    return v;
+}
+
+// Sum over a block of at most 1,024 threads; every thread gets it. `scratch` holds 33 floats of shared
+// memory.
+__device__ inline float block_sum(float v, float* scratch) {
+    v = warp_sum(v);
+    __syncthreads();
+    if (threadIdx.x % warp == 0) scratch[threadIdx.x / warp] = v;
+    __syncthreads();
+    if (threadIdx.x < warp) {
+        const int warps = (blockDim.x + warp - 1) / warp;
+        const float total = warp_sum(threadIdx.x < warps ? scratch[threadIdx.x] : 0.0F);
+        if (threadIdx.x == 0) scratch[32] = total;
+    }
+    __syncthreads();
+    return scratch[32];
+}
+
+__device__ inline float load(const void* base, long long index, DType dtype) {
+    switch (dtype) {
+        case DType::f16:
+            return __half2float(static_cast<const __half*>(base)[index]);
+        case DType::bf16:
+            return __bfloat162float(static_cast<const __nv_bfloat16*>(base)[index]);
+        default:
+            return static_cast<const float*>(base)[index];
+    }
+}
+
+__device__ inline void store(void* base, long long index, DType dtype, float value) {
+    switch (dtype) {
+        case DType::f16:
+            static_cast<__half*>(base)[index] = __float2half_rn(value);
+            break;
+        case DType::bf16:
+            static_cast<__nv_bfloat16*>(base)[index] = __float2bfloat16_rn(value);
+            break;
+        default:
+            static_cast<float*>(base)[index] = value;
+    }
+}
+
+}  // namespace recto::cuda

@@ -1,0 +1,53 @@
+// Weights as the plain CUDA kernels read them: row-major, in the logical form.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/backend.h"
+
+namespace recto::cuda {
+
+// What a kernel needs of one part; device pointers. Exactly one of `dense` and `q` is set.
+struct PartView {
+    const void* dense;      // [rows, cols] of dense_dtype
+    const std::uint8_t* q;  // u4: [rows, cols / 2], element 2j in the low nibble; u8, i8: [rows, cols]
+    const float* scale;     // [rows, cols / group_size]
+    const float* offset;    // the same, or null
+    const float* bias;      // [rows], or null
+    int rows;
+    int group_size;
+    DType dense_dtype;
+    QuantInt integer;
+};
+
+constexpr int max_parts = 4;
+
+struct WeightView {
+    PartView part[max_parts];
+    int parts;
+    int rows;  // of all parts
+    int cols;
+};
+
+class CudaWeight final : public PackedWeight {
+  public:
+    CudaWeight(Backend& backend, std::span<const WeightRows* const> parts);
+    std::int64_t rows() const override { return view_.rows; }
+    std::int64_t cols() const override { return view_.cols; }
+    std::size_t bytes() const override { return bytes_; }
+    std::string describe() const override;
+    const WeightView& view() const { return view_; }
+
+  private:
+    void add_dense(Backend& backend, const WeightRows& rows, PartView& part);
+    void add_grouped(Backend& backend, const WeightRows& rows, PartView& part);
+    void* keep(Backend& backend, const void* host, std::size_t bytes);
+
+    WeightView view_{};
+    std::vector<std::unique_ptr<Buffer>> buffers_;
+    std::size_t bytes_ = 0;
+    std::string name_;
+};
+
+}  // namespace recto::cuda
