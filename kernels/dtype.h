@@ -10,11 +10,16 @@ enum class DType : std::uint8_t { f32, f16, bf16, i32, i8 };
 
 constexpr std::size_t dtype_bytes(DType t) {
     switch (t) {
-        case DType::f32: return 4;
-        case DType::i32: return 4;
-        case DType::f16: return 2;
-        case DType::bf16: return 2;
-        case DType::i8: return 1;
+        case DType::f32:
+            return 4;
+        case DType::i32:
+            return 4;
+        case DType::f16:
+            return 2;
+        case DType::bf16:
+            return 2;
+        case DType::i8:
+            return 1;
     }
     return 0;
 }
@@ -23,7 +28,9 @@ const char* dtype_name(DType t);  // "float32", "float16", "bfloat16", "int32", 
 // IEEE 754 binary16 and bfloat16 held as bits. Widening is exact; narrowing rounds half to even.
 float f16_to_f32(std::uint16_t bits);
 std::uint16_t f32_to_f16(float value);
-inline float bf16_to_f32(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t(bits) << 16); }
+inline float bf16_to_f32(std::uint16_t bits) {
+    return std::bit_cast<float>(std::uint32_t(bits) << 16);
+}
 std::uint16_t f32_to_bf16(float value);
 
 }  // namespace recto

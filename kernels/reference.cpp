@@ -1,5 +1,6 @@
 #include "kernels/reference.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 
@@ -54,15 +55,25 @@ LinearResult linear(const float* x, std::int64_t rows, std::span<const WeightRow
                                                     : std::vector<double>(input.begin(), input.end());
             std::copy(q.begin(), q.end(), in.begin() + r * cols);
         }
+        const bool grouped = w->form().grouped;
+        const std::int64_t group = grouped ? w->form().group_size : 1;
+        std::vector<float> offset(static_cast<std::size_t>(cols / group));
         for (std::int64_t o = 0; o < w->rows(); ++o) {
             w->read_f32(o, 1, w_row.data());
+            if (grouped) {
+                WeightPlanes planes;
+                planes.offset = offset.data();
+                w->read(o, 1, planes);
+            }
             for (std::int64_t r = 0; r < rows; ++r) {
                 double sum = w->bias().empty() ? 0.0 : double(w->bias()[std::size_t(o)]);
                 double absolute = std::fabs(sum);
                 for (std::int64_t k = 0; k < cols; ++k) {
-                    const double term = double(w_row[std::size_t(k)]) * in[std::size_t(r * cols + k)];
-                    sum += term;
-                    absolute += std::fabs(term);
+                    const double v = double(w_row[std::size_t(k)]), x_k = in[std::size_t(r * cols + k)];
+                    // Kernels may sum scale · q and offset apart.
+                    const double m = grouped ? double(offset[std::size_t(k / group)]) : 0.0;
+                    sum += v * x_k;
+                    absolute += (std::fabs(v - m) + std::fabs(m)) * std::fabs(x_k);
                 }
                 full[std::size_t(r * outputs + first + o)] = sum;
                 size[std::size_t(r * outputs + first + o)] = absolute;
