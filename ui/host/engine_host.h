@@ -24,6 +24,8 @@ struct LoadedEngine {
     std::shared_ptr<const Model> model;  // null in tests that drive a stand-in
     std::shared_ptr<const Tokenizer> tokenizer;
     std::shared_ptr<const ChatTemplate> chat_template;  // the model's own; null: it has none, or a broken one
+    std::function<const ChatTemplate*(const std::string& name)>
+        find_template;  // known ones; null: no such name
     LoadedModelInfo info;
     std::unique_ptr<Engine> engine;
 };
@@ -74,7 +76,7 @@ class EngineHost {
     // engine, join. Nothing is posted afterwards. Idempotent.
     void shutdown();
 
-    static Ticket next_ticket();
+    Ticket next_ticket();
 
   private:
     struct Worker;
@@ -91,6 +93,7 @@ class EngineHost {
     HostStatus status_;             // guarded by mutex_
     CancelFlag load_cancel_;        // guarded by mutex_; of the load in flight or queued last
     bool accepting_ = true;         // guarded by mutex_
+    std::atomic<std::uint32_t> last_ticket_{0};
     std::atomic<bool> snapshot_wanted_{false};
     std::atomic<bool> pool_events_wanted_{false};
     std::atomic<bool> closing_{false};

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "engine/text/chat_template.h"
 #include "engine/error.h"
+#include "engine/text/chat_template.h"
 
 namespace recto::ui {
 
