@@ -58,8 +58,9 @@ struct MessageRecord {
     bool loaded = false;  // from here on: valid only when loaded
     QString content;
     std::vector<std::int32_t> token_ids;  // as generated; empty for what a person typed
-    QString finish_reason;                // "stop", "length", "abort", "error"; empty: none
-    QString error;                        // failed: one sentence
+    QString
+        finish_reason;  // "stop", "length", "abort", "error"; "interrupted": the program ended; empty: none
+    QString error;      // failed: one sentence
     QString model_name, model_path, model_hash, template_id;
     QJsonObject sampling;
     QString system_prompt;
