@@ -6,12 +6,14 @@
 #pragma once
 #include <QObject>
 #include <QPointer>
-#include <QTimer>
 #include <deque>
+#include <functional>
+#include <set>
+#include <vector>
 
 #include "ui/host/host_client.h"
-#include "ui/models/message_tree.h"
 #include "ui/store/chat_store.h"
+#include "ui/store/message_tree.h"
 
 namespace recto::ui {
 
@@ -30,7 +32,9 @@ enum class ChatState : std::uint8_t {
 class Chat : public QObject {
     Q_OBJECT
   public:
-    Chat(const ChatRecord& record, ChatStore* store, Settings* settings, QObject* parent = nullptr);
+    // `stored`: the store knows it already. A new chat is stored with its first message, draft or setting.
+    Chat(const ChatRecord& record, bool stored, ChatStore* store, Settings* settings,
+         QObject* parent = nullptr);
     ~Chat() override;
 
     // --- what it is
@@ -101,44 +105,56 @@ class Chat : public QObject {
     void state_changed();                                // state, speed, waiting numbers
     void record_changed();                               // title, system prompt, sampling, trash
     void draft_restored(const QString& text);            // a failed send gives it back
-    void answer_finished(int row);
+    void answer_finished(int row);                       // -1: on a version that is not shown
 
   private:
-    void begin(QList<MessageRecord> rows, const QString& draft_on_failure);
-    void submit_answer(MessageId answer, bool continues);
-    void on_started(Ticket ticket, const AnswerStarted& started);
-    void on_update(Ticket ticket, const AnswerUpdate& update);
-    void finish(const AnswerUpdate& update);
+    void add_rows(const QList<MessageRecord>& rows, const QString& typed);
+    void start_answer(MessageId answer);
+    void submit(MessageId answer, bool continues);
+    void on_started(const AnswerStarted& started);
+    void on_update(const AnswerUpdate& update);
+    void finish(MessageState state, const QString& reason, const QString& error);
+    void fail_answer(const QString& sentence);
     void set_state(ChatState state);
-    void load_next_page();
-    void take_contents(const QList<MessageRecord>& messages);
-    void save_record();
+    void note_speed(const RequestMetrics& metrics);
     MessageRecord new_message(Role role, MessageId parent, const QString& text) const;
     MessageRecord new_answer(MessageId parent) const;
     AnswerRequest conversation_to(MessageId leaf) const;
+    void save_record();
+    // Paging (chat_pages.cpp)
+    void take_chat(const ChatContents& contents);
+    void take_page(const QList<MessageId>& asked, const QList<MessageRecord>& messages, const QString& error);
+    void request_page(const QList<MessageId>& ids);
+    void load_next_page();
+    void count_unloaded();
     void when_loaded(std::function<void()> then);
 
     ChatRecord record_;
+    bool stored_;
     ChatStore* store_;
     Settings* settings_;
     QPointer<HostClient> host_;
+    QMetaObject::Connection host_state_;
+    std::vector<QMetaObject::Connection> answer_signals_;  // of the host, while an answer is under way
+
     MessageTree tree_;
     bool open_ = false, opening_ = false;
-    int unloaded_ = 0;
-    bool page_in_flight_ = false;
+    int unloaded_ = 0;               // on the path
+    std::set<MessageId> requested_;  // pages on their way
     std::vector<std::function<void()>> waiting_for_load_;
 
     ChatState state_ = ChatState::idle;
-    bool committing_ = false;
+    bool committing_ = false;  // the rows of an answer are on their way to the disk
     bool stop_wanted_ = false;
-    Ticket ticket_ = 0;
+    Ticket ticket_ = 0;  // 0: the engine has nothing of this chat
     RequestId request_ = 0;
     MessageId answering_ = 0;
+    AnswerTimings timings_;  // of the answer under way
     QString problem_, template_in_use_;
     double speed_ = 0, prefill_fraction_ = 0, prefill_speed_ = 0;
     int blocks_ = 0, blocks_missing_ = 0, place_in_line_ = 0, context_used_ = 0;
-    std::deque<std::pair<double, int>> recent_;  // (t_last, output tokens) of the last second
-    QTimer draft_timer_;
+    std::deque<std::pair<double, int>> recent_;   // (engine time, output tokens) of the last second
+    std::pair<double, int> last_prefill_{0, -1};  // (engine time, computed tokens) of the last snapshot
 };
 
 // Under an answer: "prompt 412 (384 from cache) · queue 2 ms · first token 38 ms · prefill 2,140 tok/s · 74

@@ -65,8 +65,7 @@ class Session : public QObject {
 
   private:
     void on_opened(const StoreInfo& info);
-    Chat* adopt(const ChatRecord& record);
-    void wire(HostClient* host);
+    Chat* adopt(const ChatRecord& record, bool stored);
     void update_polling();
     EngineFactory factory_;
     Settings settings_;

@@ -37,6 +37,7 @@ class TimeSeries {
         double time = 0;
         std::uint64_t prefilled = 0, decoded = 0;
     };
+    double latest(std::uint64_t Counters::*counter) const;
     std::deque<Counters> counters_;  // beside samples_
 };
 
