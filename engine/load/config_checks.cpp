@@ -14,19 +14,23 @@ int checked_int(std::int64_t value, std::int64_t low, std::int64_t high, const s
     return int(value);
 }
 
-void check_config(const ModelConfig& c, const std::string& label) {
+void check_sizes(const ModelConfig& c, const std::string& label) {
     if (c.heads % c.kv_heads != 0)
         refuse(label,
                "the number of attention heads should be a multiple of the number of key/value heads, found " +
                    std::to_string(c.heads) + " and " + std::to_string(c.kv_heads));
-    if (c.head_dim % 8 != 0)
-        refuse(label, "the head size should be a multiple of 8, found " + std::to_string(c.head_dim));
-    if (c.rope.rotary_dims > c.head_dim)
-        refuse(label, "at most the head size of " + std::to_string(c.head_dim) +
-                          " dimensions can rotate, found " + std::to_string(c.rope.rotary_dims));
+    if (c.head_dim % 8 != 0 || c.head_dim < 8 || c.head_dim > max_head_dim)
+        refuse(label, "the head size should be a multiple of 8 from 8 to " + std::to_string(max_head_dim) +
+                          ", found " + std::to_string(c.head_dim));
     if (!std::isfinite(c.norm_eps) || c.norm_eps < 0)
         refuse(label, "the norm's epsilon should be 0 or a small positive number, found " +
                           std::to_string(c.norm_eps));
+}
+
+void check_rope(const ModelConfig& c, const std::string& label) {
+    if (c.rope.rotary_dims > c.head_dim)
+        refuse(label, "at most the head size of " + std::to_string(c.head_dim) +
+                          " dimensions can rotate, found " + std::to_string(c.rope.rotary_dims));
 }
 
 }  // namespace recto

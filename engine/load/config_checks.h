@@ -15,11 +15,12 @@ int checked_int(std::int64_t value, std::int64_t low, std::int64_t high, const s
 constexpr std::int64_t max_width = 1 << 20;       // hidden, intermediate
 constexpr std::int64_t max_layers = 4096;
 constexpr std::int64_t max_heads = 1 << 14;
-constexpr std::int64_t max_head_dim = 1 << 13;
+constexpr std::int64_t max_head_dim = 1 << 12;
 constexpr std::int64_t max_vocab = 1 << 24;
 constexpr std::int64_t max_context = 1 << 30;
 
 // What the settings must fulfil together: heads a multiple of kv_heads, head_dim a multiple of 8, …
-void check_config(const ModelConfig& config, const std::string& label);
+void check_sizes(const ModelConfig& config, const std::string& label);
+void check_rope(const ModelConfig& config, const std::string& label);  // once config.rope is filled
 
 }  // namespace recto

@@ -182,10 +182,11 @@ FolderConfig read_folder_config(std::string_view config_json, const std::string&
     model.architecture = architecture.name;
     model.family = architecture.family;
     read_sizes(config, architecture, model);
+    check_sizes(model, label);
     read_window(config, architecture, model);
     read_rope(config, model);
     read_special_ids(config, architecture, model);
-    check_config(model, label);
+    check_rope(model, label);
     const bool llama = model.family == "Llama";
     result.o_bias = llama && config.boolean("attention_bias").value_or(false);
     result.qkv_bias = architecture.qkv_bias || result.o_bias;

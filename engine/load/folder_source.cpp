@@ -133,16 +133,16 @@ class FolderSource final : public ModelSource {
     }
 
     void check_tensors() const {
-        for (const auto& place : required_tensors(config_.model)) {
-            require(place, ".weight");
-            if (has_bias(place.role)) require(place, ".bias");
-        }
+        for_each_required_tensor(config_.model, [&](TensorRole role, int layer) {
+            require(role, layer, ".weight");
+            if (has_bias(role)) require(role, layer, ".bias");
+        });
     }
 
-    void require(const TensorPlace& place, const char* suffix) const {
-        if (find(place.role, place.layer, suffix) == nullptr)
-            refuse(path_.string(), "the tensor " + huggingface_name(place.role, place.layer, config_.model) +
-                                       suffix + " is missing");
+    void require(TensorRole role, int layer, const char* suffix) const {
+        if (find(role, layer, suffix) == nullptr)
+            refuse(path_.string(),
+                   "the tensor " + huggingface_name(role, layer, config_.model) + suffix + " is missing");
     }
 
     // Null if the files have none; Error(input) for a shape or dtype that does not fit.

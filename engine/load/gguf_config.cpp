@@ -162,6 +162,7 @@ ModelConfig read_gguf_config(const GgufFiles& files) {
     config.family = architecture.family;
     config.name = std::string(meta.text("general.name").value_or(""));
     read_sizes(keys, meta.label(), config);
+    check_sizes(config, meta.label());
     const GgufTensor* embedding = files.find("token_embd.weight");
     if (embedding == nullptr)
         refuse(meta.label(), files.tensors().empty()
@@ -172,7 +173,7 @@ ModelConfig read_gguf_config(const GgufFiles& files) {
     config.tied_embedding = files.find("output.weight") == nullptr;
     read_rope(files, keys, config);
     read_special_ids(meta, config);
-    check_config(config, meta.label());
+    check_rope(config, meta.label());
     return config;
 }
 

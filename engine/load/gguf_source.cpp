@@ -28,10 +28,10 @@ class GgufSource final : public ModelSource {
           path_(std::move(path)),
           config_(read_gguf_config(*files_)),
           defaults_(read_gguf_generation_defaults(files_->metadata())) {
-        for (const auto& place : required_tensors(config_)) {
-            if (find(place.role, place.layer, ".weight") == nullptr)
-                refuse(label(), "the tensor " + tensor_name(place.role, place.layer) + " is missing");
-        }
+        for_each_required_tensor(config_, [&](TensorRole role, int layer) {
+            if (find(role, layer, ".weight") == nullptr)
+                refuse(label(), "the tensor " + tensor_name(role, layer) + " is missing");
+        });
     }
 
     const std::filesystem::path& path() const override { return path_; }

@@ -9,6 +9,9 @@ namespace recto {
 using Json = nlohmann::ordered_json;
 
 Json parse_json(std::string_view text, const std::string& label) {
+    // The parser would take a zero byte for the end.
+    if (text.find('\0') != std::string_view::npos)
+        refuse(label, "valid JSON was expected, it has a zero byte");
     constexpr int max_depth = 100;
     std::vector<std::set<std::string>> keys;  // of the open objects
     const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {

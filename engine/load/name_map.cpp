@@ -106,17 +106,18 @@ std::vector<std::int64_t> expected_shape(TensorRole role, const ModelConfig& c) 
     return {};
 }
 
-std::vector<TensorPlace> required_tensors(const ModelConfig& config) {
-    std::vector<TensorPlace> places = {{TensorRole::embedding, 0}, {TensorRole::output_norm, 0}};
-    if (!config.tied_embedding) places.push_back({TensorRole::lm_head, 0});
+void for_each_required_tensor(const ModelConfig& config,
+                              const std::function<void(TensorRole role, int layer)>& visit) {
+    visit(TensorRole::embedding, 0);
+    visit(TensorRole::output_norm, 0);
+    if (!config.tied_embedding) visit(TensorRole::lm_head, 0);
     for (int layer = 0; layer < config.layers; ++layer)
         for (const auto& names : layer_names) {
             const bool qk_norm =
                 names.role == TensorRole::attn_q_norm || names.role == TensorRole::attn_k_norm;
             if ((qk_norm && !config.qk_norm) || (is_post_norm(names.role) && !config.post_norms)) continue;
-            places.push_back({names.role, layer});
+            visit(names.role, layer);
         }
-    return places;
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {

@@ -1,6 +1,7 @@
 // What the tensors of a decoder are called in Hugging Face folders and in GGUF, and which shape each must have.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,12 +18,9 @@ bool is_norm(TensorRole role);
 // [rows, cols] of matrices, [size] of norms.
 std::vector<std::int64_t> expected_shape(TensorRole role, const ModelConfig& config);
 
-// Every tensor that a model with this configuration must have.
-struct TensorPlace {
-    TensorRole role{};
-    int layer = 0;
-};
-std::vector<TensorPlace> required_tensors(const ModelConfig& config);
+// Visits every tensor that a model with this configuration must have, layer by layer.
+void for_each_required_tensor(const ModelConfig& config,
+                              const std::function<void(TensorRole role, int layer)>& visit);
 
 // "[49152, 576]", for messages.
 std::string shape_text(const std::vector<std::int64_t>& shape);

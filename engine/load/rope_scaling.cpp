@@ -158,8 +158,8 @@ RopeConfig scale_rope(const RopeSettings& s, const std::string& label) {
                    " is not supported; supported are default, linear, dynamic, llama3, yarn, longrope");
     }
     for (const double value : f)
-        require(std::isfinite(value) && std::isfinite(attention), label,
-                "gives frequencies that are not finite");
+        require(std::isfinite(value) && value > 0 && std::isfinite(attention), label,
+                "gives frequencies that are not positive numbers");
 
     RopeConfig out;
     out.type = s.type;

@@ -144,6 +144,9 @@ class HeaderSax final : public nlohmann::json_sax<nlohmann::json> {
 }  // namespace
 
 std::vector<SafetensorsEntry> read_safetensors_header(std::string_view json, const std::string& label) {
+    // The parser would skip a byte order mark and take a zero byte for the end.
+    if (json.starts_with("\xEF\xBB\xBF") || json.find('\0') != std::string_view::npos)
+        refuse(label, "its header should be valid JSON, it has a byte order mark or a zero byte");
     HeaderSax sax(label);
     (void)nlohmann::json::sax_parse(json.begin(), json.end(), &sax);  // errors leave through parse_error()
     return sax.take_entries();

@@ -84,6 +84,12 @@ struct GgufBuilder {
         std::erase_if(pairs, [&](const Bytes& p) { return p.text().starts_with(start); });
     }
 
+    std::size_t data_bytes() const {  // behind the header
+        std::size_t sum = 0;
+        for (const auto& t : tensors)
+            sum += (t.data.size() + alignment - 1) / alignment * alignment;
+        return sum;
+    }
     std::string bytes() const {
         Bytes out;
         out.raw(magic).put(version);
