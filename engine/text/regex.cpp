@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "engine/text/oniguruma.h"
 #include "kernels/error.h"
 
 namespace recto {
@@ -34,8 +35,9 @@ Regex::Regex(const std::string& pattern, const std::string& label, bool multilin
     int error = 0;
     PCRE2_SIZE offset = 0;
     const std::uint32_t options = PCRE2_UTF | PCRE2_UCP | (multiline ? PCRE2_MULTILINE : 0U);
-    code_->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), options, &error,
-                                &offset, nullptr);
+    const std::string translated = oniguruma_to_pcre2(pattern, label);
+    code_->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(), options,
+                                &error, &offset, nullptr);
     if (code_->code == nullptr)
         throw Error(ErrorKind::input, label + ": expected a pre-tokenizer pattern, found \"" + pattern +
                                           "\", which fails at character " + std::to_string(offset) + ": " +

@@ -10,8 +10,9 @@ namespace recto {
 
 class Regex {
   public:
-    // Error(input) if the pattern is not one that PCRE2 understands; `label` begins the sentence.
-    // multiline: ^ and $ also match at line ends (what Oniguruma's Ruby syntax always does).
+    // The pattern is read as Oniguruma reads it (engine/text/oniguruma.h). Error(input) if it is not
+    // understood; `label` begins the sentence. multiline: ^ and $ also match at line ends (what Oniguruma's
+    // Ruby syntax always does).
     Regex(const std::string& pattern, const std::string& label, bool multiline = false);
     ~Regex();
     Regex(Regex&&) noexcept;
