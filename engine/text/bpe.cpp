@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdio>
 
 #include "engine/text/byte_map.h"
 #include "engine/text/utf8.h"
@@ -23,12 +22,6 @@ std::size_t hash_pair(std::uint64_t pair) {
     return static_cast<std::size_t>(pair ^ (pair >> 32U));
 }
 
-std::string byte_token_spelling(unsigned byte) {
-    std::array<char, 8> text{};
-    std::snprintf(text.data(), text.size(), "<0x%02X>", byte);
-    return text.data();
-}
-
 }  // namespace
 
 Bpe::Bpe(const Vocabulary& vocabulary, const std::vector<BpeMerge>& merges, BpeOptions options)
@@ -38,7 +31,8 @@ Bpe::Bpe(const Vocabulary& vocabulary, const std::vector<BpeMerge>& merges, BpeO
         if (options_.byte_level) {
             byte_symbols_[b] = intern(bytes_to_map({&byte, 1}));
         } else {
-            const std::int32_t id = options_.byte_fallback ? vocabulary.find(byte_token_spelling(b)) : -1;
+            const std::int32_t id =
+                options_.byte_fallback ? vocabulary.find(byte_token(static_cast<unsigned char>(b))) : -1;
             byte_symbols_[b] = id < 0 ? kNoSymbol : static_cast<Symbol>(id);
         }
     }

@@ -30,19 +30,20 @@ class BpeTokenizer final : public TokenizerBase {
         auto& bpe = static_cast<Scratch*>(scratch)->bpe;
         std::string normalized;
         std::string_view text = run.text;
-        if (normalizer_) text = normalized = normalizer_(text);
+        const bool inner = !run.at_start && !run.after_token;
+        if (normalizer_) text = normalized = normalizer_(text, inner);
+        Place place{run.at_start, inner};
         if (added_normalized_.empty()) {
-            encode_words(text, run.at_start, bpe, out);
+            encode_words(text, place, bpe, out);
             return;
         }
-        bool at_start = run.at_start;
         for (const AddedTokenMatcher::Part& part : added_normalized_.cut(text, {})) {
             if (part.token >= 0) {
                 out.push_back(part.token);
             } else {
-                encode_words(part.text, at_start, bpe, out);
+                encode_words(part.text, place, bpe, out);
             }
-            at_start = false;
+            place = {false, false};
         }
     }
 
@@ -60,9 +61,12 @@ class BpeTokenizer final : public TokenizerBase {
         return added;
     }
 
-    void encode_words(std::string_view text, bool at_start, Bpe::Scratch& scratch,
+    struct Place {
+        bool at_start, inner;
+    };
+    void encode_words(std::string_view text, const Place& place, Bpe::Scratch& scratch,
                       std::vector<std::int32_t>& out) const {
-        SplitText split(text, at_start);
+        SplitText split(text, place.at_start, place.inner);
         for (const auto& step : steps_)
             step->apply(split);
         for (const SplitText::Word& word : split.words)

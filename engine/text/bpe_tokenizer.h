@@ -12,8 +12,9 @@
 
 namespace recto {
 
-// What a text becomes before it is cut; at_start: the text begins the whole input.
-using Normalizer = std::function<std::string(std::string_view text)>;
+// What a text becomes before it is cut. inner: it continues a text that was encoded elsewhere, so that
+// nothing is put before it.
+using Normalizer = std::function<std::string(std::string_view text, bool inner)>;
 
 struct BpeTokenizerParts {
     std::string label;  // path, for messages

@@ -1,6 +1,7 @@
 #include "engine/text/byte_map.h"
 
 #include <array>
+#include <charconv>
 #include <cstdint>
 
 #include "engine/text/utf8.h"
@@ -54,6 +55,18 @@ std::optional<std::string> map_to_bytes(std::string_view spelling) {
         spelling.remove_prefix(step.bytes);
     }
     return out;
+}
+
+std::string byte_token(unsigned char byte) {
+    static constexpr std::string_view kDigits = "0123456789ABCDEF";
+    return std::string("<0x") + kDigits[byte >> 4U] + kDigits[byte & 0xFU] + '>';
+}
+
+int byte_of_token(std::string_view spelling) {
+    if (spelling.size() != 6 || !spelling.starts_with("<0x") || spelling.back() != '>') return -1;
+    int byte = 0;
+    const auto [end, error] = std::from_chars(spelling.data() + 3, spelling.data() + 5, byte, 16);
+    return error == std::errc() && end == spelling.data() + 5 ? byte : -1;
 }
 
 }  // namespace recto

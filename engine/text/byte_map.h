@@ -13,4 +13,8 @@ std::string bytes_to_map(std::string_view bytes);
 // The bytes that a spelling stands for; nothing if it holds a character outside the map.
 std::optional<std::string> map_to_bytes(std::string_view spelling);
 
+// SentencePiece's byte tokens: "<0x0A>" and back; -1 for any other spelling.
+std::string byte_token(unsigned char byte);
+int byte_of_token(std::string_view spelling);
+
 }  // namespace recto

@@ -89,7 +89,8 @@ std::unique_ptr<Tokenizer> make_gguf_bpe_tokenizer(const TokenizerFiles& files) 
     for (const std::int32_t id : {gguf.eos, gguf.eot, gguf.eom})
         if (id >= 0) parts.ids.eos.push_back(id);
     if (gguf.add_bos && gguf.bos >= 0) parts.ids.prefix = {gguf.bos};
-    if (pre.nfc) parts.normalizer = [](std::string_view text) { return normalize(text, NormalForm::nfc); };
+    if (pre.nfc)
+        parts.normalizer = [](std::string_view text, bool) { return normalize(text, NormalForm::nfc); };
     for (const std::string& pattern : pre.patterns)
         parts.steps.push_back(make_split_step(Regex(pattern, files.label), SplitBehavior::isolated));
     return make_bpe_tokenizer(std::move(parts));

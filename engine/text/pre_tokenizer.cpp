@@ -117,10 +117,11 @@ void rewrite_words(SplitText& split, std::size_t growth, const Rewrite& rewrite)
 class PrefixSpaceStep final : public PreTokenizerStep {
   public:
     void apply(SplitText& split) const override {
-        rewrite_words(split, split.words.size(), [](const Word&, std::string_view word, std::string& out) {
-            if (!word.starts_with(' ')) out += ' ';
-            out += word;
-        });
+        rewrite_words(split, split.words.size(),
+                      [&](const Word& at, std::string_view word, std::string& out) {
+                          if (!word.starts_with(' ') && !(split.inner && at.begin == 0)) out += ' ';
+                          out += word;
+                      });
     }
 };
 
@@ -150,19 +151,21 @@ class MetaspaceStep final : public PreTokenizerStep {
         : mark_(std::move(mark)), prefix_(prefix), cut_(cut) {}
 
     void apply(SplitText& split) const override {
-        rewrite_words(
-            split, split.text.size() / 2, [&](const Word& word, std::string_view text, std::string& out) {
-                const bool wants = prefix_ == PrefixSpace::always ||
-                                   (prefix_ == PrefixSpace::first && split.at_start && word.begin == 0);
-                if (wants && !text.starts_with(' ') && !text.starts_with(mark_)) out += mark_;
-                for (const char c : text) {
-                    if (c == ' ') {
-                        out += mark_;
-                    } else {
-                        out += c;
-                    }
-                }
-            });
+        rewrite_words(split, split.text.size() / 2,
+                      [&](const Word& word, std::string_view text, std::string& out) {
+                          const bool first = word.begin == 0;
+                          const bool wants = prefix_ == PrefixSpace::always
+                                                 ? !(split.inner && first)
+                                                 : prefix_ == PrefixSpace::first && split.at_start && first;
+                          if (wants && !text.starts_with(' ') && !text.starts_with(mark_)) out += mark_;
+                          for (const char c : text) {
+                              if (c == ' ') {
+                                  out += mark_;
+                              } else {
+                                  out += c;
+                              }
+                          }
+                      });
         if (cut_) cut_before_marks(split);
     }
 

@@ -27,10 +27,12 @@ struct SplitText {
     };
     std::string_view text;
     std::vector<Word> words;
-    std::string storage;   // holds `text` once a step rewrote it
-    bool at_start = true;  // the text begins the whole input
+    std::string storage;  // holds `text` once a step rewrote it
+    bool at_start;        // the text begins the whole input
+    bool inner;           // it continues a text that was encoded elsewhere: no blank is put before it
 
-    SplitText(std::string_view whole, bool starts) : text(whole), at_start(starts) {
+    SplitText(std::string_view whole, bool starts, bool continues)
+        : text(whole), at_start(starts), inner(continues) {
         if (!whole.empty()) words.push_back({0, whole.size()});
     }
     SplitText(const SplitText&) = delete;

@@ -14,6 +14,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerFiles& files) {
                         "(SentencePiece), found \"" +
                         files.gguf->model + "\".");
     }
+    if (!files.tokenizer_json.empty()) return make_json_tokenizer(files);
     throw Error(ErrorKind::input, files.label +
                                       ": expected a tokenizer (tokenizer.json, tokenizer.model or a GGUF "
                                       "vocabulary), found none.");
