@@ -33,8 +33,6 @@ class Vocabulary {
     const VocabularyToken& operator[](std::int32_t id) const { return tokens_[static_cast<std::size_t>(id)]; }
     std::int32_t find(std::string_view spelling) const;  // -1 if absent; of equal spellings the last one
 
-    // A turn end that the file calls an ordinary added token is a control token all the same: text of a user
-    // that spells it must not end a turn.
     void make_control(std::int32_t id);
 
   private:
@@ -42,8 +40,12 @@ class Vocabulary {
     std::unordered_map<std::string_view, std::int32_t> ids_;
 };
 
-// Spellings that end a turn in one family or another; those which a vocabulary holds as added tokens belong
-// to its end-of-text set whatever the file declares.
+// Tokens that frame the turns of a chat in one family or another. Files often list them as ordinary added
+// tokens, and text of a user that spells one must not frame a turn: a vocabulary's user-defined tokens of
+// these spellings are control tokens.
+bool frames_turns(std::string_view spelling);
+// Those of them that end a turn and that the vocabulary holds as control tokens: they belong to its
+// end-of-text set whatever the file declares.
 std::vector<std::int32_t> turn_ends(const Vocabulary& vocabulary);
 
 }  // namespace recto
