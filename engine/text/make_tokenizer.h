@@ -7,6 +7,8 @@
 namespace recto {
 
 std::unique_ptr<Tokenizer> make_gguf_bpe_tokenizer(const TokenizerFiles& files);
+std::unique_ptr<Tokenizer> make_gguf_sentencepiece_tokenizer(const TokenizerFiles& files);
+std::unique_ptr<Tokenizer> make_sentencepiece_tokenizer(const TokenizerFiles& files);
 std::unique_ptr<Tokenizer> make_json_tokenizer(const TokenizerFiles& files);
 
 }  // namespace recto

@@ -8,6 +8,7 @@ namespace recto {
 std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerFiles& files) {
     if (files.gguf) {
         if (files.gguf->model == "gpt2") return make_gguf_bpe_tokenizer(files);
+        if (files.gguf->model == "llama") return make_gguf_sentencepiece_tokenizer(files);
         throw Error(ErrorKind::input,
                     files.label +
                         ": expected tokenizer.ggml.model \"gpt2\" (byte-level BPE) or \"llama\" "
@@ -15,6 +16,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerFiles& files) {
                         files.gguf->model + "\".");
     }
     if (!files.tokenizer_json.empty()) return make_json_tokenizer(files);
+    if (!files.sentencepiece_model.empty()) return make_sentencepiece_tokenizer(files);
     throw Error(ErrorKind::input, files.label +
                                       ": expected a tokenizer (tokenizer.json, tokenizer.model or a GGUF "
                                       "vocabulary), found none.");
