@@ -54,14 +54,12 @@ double RequestMetrics::prefill_tok_s() const {
 }
 
 double RequestMetrics::decode_tok_s() const {
-    const auto n = double(token_times.size());
-    const double seconds = n < 2 ? 0 : token_times.back() - token_times.front();
-    return seconds > 0 ? (n - 1) / seconds : 0;
+    const double tpot = tpot_s();
+    return tpot > 0 ? 1 / tpot : 0;
 }
 
 double RequestMetrics::tpot_s() const {
-    const auto n = double(token_times.size());
-    return n < 2 ? 0 : (token_times.back() - token_times.front()) / (n - 1);
+    return output0_tokens < 2 ? 0 : (t_output0_last - t_first) / (output0_tokens - 1);
 }
 
 Engine::State::State(std::shared_ptr<const Model> model_, std::unique_ptr<StepModel> step_model_,

@@ -54,7 +54,9 @@ struct RequestMetrics {
     int cached_tokens = 0;  // c
     int output_tokens = 0;  // n, over all outputs
     int preemptions = 0;
-    std::vector<double> token_times;  // t_1 … t_n of output 0
+    int output0_tokens = 0;           // of output 0: n
+    double t_output0_last = 0;        // of output 0: t_n; its t_1 is t_first
+    std::vector<double> token_times;  // t_1 … t_n of output 0; only with the event that ends the request
 
     double queue_s() const { return t_start - t_request; }
     double ttft_s() const { return t_first - t_request; }

@@ -63,7 +63,11 @@ void Engine::State::deliver(const CommittedToken& committed, double time) {
     if (r.metrics.output_tokens == 0) r.metrics.t_first = time;
     ++r.metrics.output_tokens;
     r.metrics.t_last = time;
-    if (s.output == 0) r.metrics.token_times.push_back(time);
+    if (s.output == 0) {
+        ++r.metrics.output0_tokens;
+        r.metrics.t_output0_last = time;
+        r.token_times.push_back(time);
+    }
 
     RequestEvent e;
     e.token_ids.push_back(draw.token);
@@ -112,7 +116,7 @@ void Engine::State::emit(RequestState& r, RequestEvent e, OutputState& o) {
         if (r.live == 0) emit_ranked(r);
     } else {
         e.request_finished = r.live == 0;
-        e.metrics = r.metrics;
+        e.metrics = r.metrics_now();
         events.push_back(std::move(e));
     }
     if (r.live > 0) return;
@@ -145,7 +149,7 @@ void Engine::State::emit_ranked(RequestState& r) {
         RequestEvent e = std::move(*r.outputs[std::size_t(i)].held);
         e.output = i;
         e.request_finished = i + 1 == r.sampling.params.n;
-        e.metrics = r.metrics;
+        e.metrics = e.request_finished ? r.metrics_now() : r.metrics;
         events.push_back(std::move(e));
     }
 }

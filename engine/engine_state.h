@@ -36,6 +36,7 @@ struct RequestState {
     double paused_since = 0;  // when the first of them was
     std::vector<std::vector<TokenLogprob>> prompt_logprobs;
     RequestMetrics metrics;
+    std::vector<double> token_times;  // of output 0; kept apart so that an event copies it once
 
     void pause(OutputState& o, double time) {
         if (paused++ == 0) paused_since = time;
@@ -45,6 +46,11 @@ struct RequestState {
         if (!o.paused) return;
         o.paused = false;
         if (--paused == 0) metrics.paused_s += time - paused_since;
+    }
+    RequestMetrics metrics_now() {
+        RequestMetrics m = metrics;
+        if (live == 0) m.token_times = std::move(token_times);
+        return m;
     }
     bool ranks() const { return sampling.params.best_of.value_or(0) > sampling.params.n; }
 };

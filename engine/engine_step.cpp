@@ -1,6 +1,7 @@
 // Engine::step: plan, forward, sample, commit.
 #include <algorithm>
 #include <cassert>
+#include <new>
 
 #include "engine/engine_state.h"
 
@@ -16,6 +17,11 @@ std::vector<RequestEvent> Engine::State::step() {
     try {
         forward();
         sample();
+    } catch (const std::bad_alloc&) {
+        fail_step(
+            "not enough memory to compute this step: end other programs or load the model with a shorter "
+            "context");
+        return std::exchange(events, {});
     } catch (const std::exception& error) {
         fail_step(error.what());
         return std::exchange(events, {});

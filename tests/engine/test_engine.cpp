@@ -317,7 +317,8 @@ class TestEngine : public QObject {
         n.t_request = 1;
         n.t_start = 2;
         n.t_first = 4;
-        n.token_times = {4, 5, 6, 8};
+        n.output0_tokens = 4;
+        n.t_output0_last = 8;
         QCOMPARE(n.queue_s(), 1.0);
         QCOMPARE(n.ttft_s(), 3.0);
         QCOMPARE(n.prefill_tok_s(), 40.0);
