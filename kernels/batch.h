@@ -6,6 +6,10 @@
 #include <cstdint>
 #include <vector>
 
+// Qt makes a keyword of `slots`; the tests include Qt headers before this one.
+#pragma push_macro("slots")
+#undef slots
+
 namespace recto {
 
 struct StepBatch {
@@ -34,3 +38,5 @@ struct BatchLimits {
 };
 
 }  // namespace recto
+
+#pragma pop_macro("slots")
