@@ -13,6 +13,7 @@
 
 #include "ui/chat/message_editor.h"
 #include "ui/chat/text_field.h"
+#include "ui/chat/transcript_accessible.h"
 #include "ui/models/transcript_model.h"
 #include "ui/theme/theme.h"
 
@@ -26,6 +27,7 @@ constexpr qreal widest_column = 920;  // at 100 %: longer lines are hard to read
 
 TranscriptView::TranscriptView(Theme* theme, QWidget* parent)
     : QAbstractScrollArea(parent), theme_(theme), follow_button_(new QPushButton(viewport())) {
+    install_transcript_accessibility();
     setObjectName(QStringLiteral("transcript"));
     setFocusPolicy(Qt::StrongFocus);
     setFrameShape(QFrame::NoFrame);
