@@ -51,7 +51,8 @@ ChatView::ChatView(Chat* chat, Theme* theme, Settings* settings, QWidget* parent
     transcript_->set_model(model_);
     connect_chat();
     connect_input();
-    input_->set_text(chat_->draft());
+    seen_draft_ = chat_->draft();
+    input_->set_text(seen_draft_);
     retranslate();
     chat_->open();
     update_record();
@@ -124,6 +125,7 @@ void ChatView::connect_input() {
     connect(input_, &InputBox::send_requested, this, &ChatView::send);
     connect(input_, &InputBox::stop_requested, chat_, &Chat::stop);
     connect(input_, &InputBox::text_changed, this, [this](const QString& text) {
+        seen_draft_ = text;
         chat_->set_draft(text);
         count_timer_.start();
     });
@@ -197,11 +199,13 @@ void ChatView::update_record() {
     sampling_->set_sampling(effective, chat_->record().sampling);
     prompt_->set_prompt(chat_->record().system_prompt);
     input_->set_has_system_prompt(!chat_->record().system_prompt.trimmed().isEmpty());
-    // Another view of this chat may have been typed in.
-    if (!sending_ && !input_->field()->hasFocus() && !chat_->busy() && input_->text() != chat_->draft()) {
-        const QSignalBlocker quiet(input_);
-        input_->set_text(chat_->draft());
-    }
+    // The draft was changed elsewhere, perhaps in another view of this chat.
+    const QString& draft = chat_->draft();
+    if (draft == seen_draft_) return;
+    seen_draft_ = draft;
+    if (sending_ || input_->field()->hasFocus()) return;
+    const QSignalBlocker quiet(input_);
+    input_->set_text(draft);
 }
 
 QString ChatView::live_line() const {

@@ -83,6 +83,7 @@ class ChatView : public QWidget {
     QPointer<HostClient> counting_host_;
     Ticket count_ticket_ = 0;
     bool sending_ = false;
+    QString seen_draft_;  // as this view last knew it
     ChatState announced_ = ChatState::idle;
 };
 
