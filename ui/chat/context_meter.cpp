@@ -19,14 +19,14 @@ ContextLevel context_level(const ContextUse& use) {
     return use.used * 100LL < use.limit * 95LL ? ContextLevel::nearly_full : ContextLevel::full;
 }
 
-QString context_text(const ContextUse& use) {
+QString context_text(const ContextUse& use, bool with_blocks) {
     const auto tr = [](const char* text) {
         return QCoreApplication::translate("recto::ui::ContextMeter", text);
     };
     if (use.limit <= 0) return tr("no model loaded");
     const QLocale locale;
     QString text = tr("context %1 / %2").arg(locale.toString(use.used), locale.toString(use.limit));
-    if (use.blocks > 0)
+    if (use.blocks > 0 && with_blocks)
         text += QStringLiteral("  \u00b7  ") +
                 QCoreApplication::translate("recto::ui::ContextMeter", "%n block(s)", nullptr, use.blocks);
     if (context_level(use) == ContextLevel::nearly_full)
@@ -55,8 +55,12 @@ void paint_context_meter(QPainter& painter, const ContextUse& use, const QRectF&
     }
     painter.setPen(level == ContextLevel::normal ? palette.dim : color);
     painter.setFont(palette.fonts.note);
-    painter.drawText(area.adjusted(bar_width + bar_gap, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft,
-                     context_text(use));
+    const QRectF room = area.adjusted(bar_width + bar_gap, 0, 0, 0);
+    const QFontMetricsF metrics(palette.fonts.note);
+    QString text = context_text(use);
+    if (metrics.horizontalAdvance(text) > room.width()) text = context_text(use, false);
+    painter.drawText(room, Qt::AlignVCenter | Qt::AlignLeft,
+                     metrics.elidedText(text, Qt::ElideRight, room.width()));
     painter.restore();
 }
 

@@ -19,7 +19,8 @@ struct ContextUse {
 
 enum class ContextLevel : quint8 { normal, nearly_full, full };
 ContextLevel context_level(const ContextUse& use);  // 80 %, 95 %
-QString context_text(const ContextUse& use);        // "context 612 / 2,048 · 39 blocks"
+// "context 612 / 2,048 · 39 blocks"; the blocks are the first to go where room is short.
+QString context_text(const ContextUse& use, bool with_blocks = true);
 void paint_context_meter(QPainter& painter, const ContextUse& use, const QRectF& area,
                          const Palette& palette);
 

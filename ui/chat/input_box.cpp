@@ -33,7 +33,6 @@ InputBox::InputBox(Theme* theme, QWidget* parent)
     field_->setFrameShape(QFrame::NoFrame);
     field_->viewport()->setAutoFillBackground(false);
     field_->document()->setDocumentMargin(0);
-    field_->setVerticalScrollBarPolicy(Qt::ScrollBarAsNeeded);
     field_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     field_->set_submits(true);
     field_->set_hands_out_large_pastes(true);
@@ -128,7 +127,9 @@ void InputBox::set_pane_height(int height) {
 void InputBox::fit_height() {
     const int line = field_->height_for_lines(1);
     const int longest = std::max(line, pane_height_ * 2 / 5 - 2 * 10 - 2);
-    const int wanted = std::clamp(field_->height_for_text(), line, longest);
+    const int needed = field_->height_for_text();
+    const int wanted = std::clamp(needed, line, longest);
+    field_->setVerticalScrollBarPolicy(needed > longest ? Qt::ScrollBarAsNeeded : Qt::ScrollBarAlwaysOff);
     if (field_->height() != wanted || field_->minimumHeight() != wanted) field_->setFixedHeight(wanted);
 }
 

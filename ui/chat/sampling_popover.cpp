@@ -65,6 +65,7 @@ QDoubleSpinBox* SamplingPopover::add_number(const QString& key, double low, doub
     box->setRange(low, high);
     box->setSingleStep(step);
     box->setDecimals(2);
+    box->setButtonSymbols(QAbstractSpinBox::NoButtons);  // arrow keys and the wheel step
     new CompositionGuard(box->findChild<QLineEdit*>());
     connect(box, &QDoubleSpinBox::valueChanged, this, [this, key](double value) { set_value(key, value); });
     add_row(key, box);
@@ -75,6 +76,7 @@ QSpinBox* SamplingPopover::add_count(const QString& key, int low, int high) {
     auto* box = new QSpinBox(this);
     box->setRange(low, high);
     box->setGroupSeparatorShown(true);
+    box->setButtonSymbols(QAbstractSpinBox::NoButtons);
     new CompositionGuard(box->findChild<QLineEdit*>());
     connect(box, &QSpinBox::valueChanged, this, [this, key](int value) {
         // 0 means the rest of the context, which is what an absent value means.

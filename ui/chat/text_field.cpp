@@ -5,6 +5,7 @@
 #include <QInputMethod>
 #include <QKeyEvent>
 #include <QMimeData>
+#include <QTextBlock>
 #include <cmath>
 
 namespace recto::ui {
@@ -76,9 +77,13 @@ void TextField::insertFromMimeData(const QMimeData* source) {
 }
 
 int TextField::height_for_lines(int lines) const {
-    const qreal text = QFontMetricsF(font()).lineSpacing() * lines + 2 * document()->documentMargin();
+    // A line with Chinese characters may be higher than the font's own: ask the first one, too.
+    const QTextBlock first = document()->firstBlock();
+    const qreal shown = blockBoundingRect(first).height() / std::max(1, first.lineCount());
+    const qreal line = std::max(QFontMetricsF(font()).lineSpacing(), shown);
     const QMargins margins = contentsMargins() + viewportMargins();
-    return int(std::ceil(text)) + margins.top() + margins.bottom();
+    return int(std::ceil(line * lines + 2 * document()->documentMargin())) + 1 + margins.top() +
+           margins.bottom();
 }
 
 int TextField::height_for_text() const {

@@ -72,7 +72,7 @@ void TranscriptLayout::set_palette(const Palette* palette) {
     for (auto& item : items_)
         item->invalidate(context);
     dirty();
-    if (before > 0) {
+    if (before > 0 && item(anchor_.item).parsed()) {
         measure(anchor_.item, anchor_.part);
         anchor_.delta *= span_height(anchor_.item, anchor_.part) / before;
     }
