@@ -74,6 +74,16 @@ class FakeTranscript : public QAbstractListModel {
         Q_EMIT dataChanged(index(row), index(row));
     }
 
+    // Another version: the rows from `first` on go, then others come.
+    void replace_tail(int first, const QList<FakeMessage>& tail) {
+        beginRemoveRows({}, first, rowCount() - 1);
+        messages.resize(first);
+        endRemoveRows();
+        beginInsertRows({}, first, first + int(tail.size()) - 1);
+        messages << tail;
+        endInsertRows();
+    }
+
     void reset(QList<FakeMessage> all) {
         beginResetModel();
         messages = std::move(all);
