@@ -1,6 +1,7 @@
 #include <QCoreApplication>
 #include <QTest>
 
+#include "support/child.h"
 #include "support/registry.h"
 
 #ifdef QT_WIDGETS_LIB
@@ -15,6 +16,8 @@ using Application = QCoreApplication;
 
 int main(int argc, char** argv) {
     Application app(argc, argv);
+    const QString child = qEnvironmentVariable("RECTO_TEST_CHILD");
+    if (!child.isEmpty()) return recto::test::Children::all().at(child)();
     int failed = 0;
     for (const auto& make : recto::test::Registry::all()) failed += QTest::qExec(make().get(), argc, argv);
     return failed == 0 ? 0 : 1;
