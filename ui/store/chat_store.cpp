@@ -128,7 +128,7 @@ void ChatStore::load_chat(ChatId chat, int page, QObject* context,
             const std::size_t first = path.size() > std::size_t(page) ? path.size() - std::size_t(page) : 0;
             const QList<MessageId> last_page(path.begin() + std::ptrdiff_t(first), path.end());
             QHash<MessageId, MessageRecord> full;
-            for (const MessageRecord& message : rows::read_messages(db, chat, last_page))
+            for (const MessageRecord& message : worker.read_messages(chat, last_page))
                 full.insert(message.id, message);
             for (MessageRecord& message : contents->messages)
                 if (const auto at = full.constFind(message.id); at != full.constEnd()) message = *at;
@@ -148,7 +148,7 @@ void ChatStore::load_messages(
         auto messages = std::make_shared<QList<MessageRecord>>();
         QString error;
         try {
-            *messages = rows::read_messages(worker.db(), chat, ids);
+            *messages = worker.read_messages(chat, ids);
         } catch (const Error& e) {
             error = QString::fromUtf8(e.what());
         }

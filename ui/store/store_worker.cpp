@@ -158,7 +158,7 @@ void StoreWorker::close() {
     retry_timer_.stop();
     const bool saved = commit();
     db_.reset();
-    if (saved && !read_only_) QFile::remove(paths_.running_flag());
+    if (saved && !read_only_ && !damage_seen_) QFile::remove(paths_.running_flag());
     lock_.reset();
     while (!waiting_.empty()) {
         if (waiting_.front().ack)
@@ -258,6 +258,13 @@ void StoreWorker::commit_one_by_one() {
     }
     if (in_trouble_) Q_EMIT recovered();
     in_trouble_ = false;
+}
+
+QList<MessageRecord> StoreWorker::read_messages(ChatId chat, const QList<MessageId>& ids) {
+    int damaged = 0;
+    QList<MessageRecord> messages = rows::read_messages(db(), chat, ids, &damaged);
+    damage_seen_ = damage_seen_ || damaged > 0;
+    return messages;
 }
 
 void StoreWorker::purge(ChatId chat, Ack ack) {

@@ -34,6 +34,8 @@ class StoreWorker : public QObject {
     // Tries to commit all that waits. False: it still waits.
     bool commit();
     void purge(ChatId chat, Ack ack);
+    // Damage met on the way is remembered: the next start checks the file and rebuilds it.
+    QList<MessageRecord> read_messages(ChatId chat, const QList<MessageId>& ids);
 
   Q_SIGNALS:
     void trouble(const QString& sentence);
@@ -63,6 +65,7 @@ class StoreWorker : public QObject {
     std::map<ChatId, QString> drafts_;
     QTimer flush_timer_, retry_timer_;
     bool in_trouble_ = false;
+    bool damage_seen_ = false;
 };
 
 }  // namespace recto::ui
