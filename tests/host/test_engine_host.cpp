@@ -16,7 +16,8 @@ namespace {
 class Reader {
   public:
     Reader(int number, EngineFactory factory)
-        : host(number, [this] { wake_.release(); }, std::move(factory)) {}
+        : host(
+              number, [this] { wake_.release(); }, std::move(factory)) {}
 
     // Until `done`, which looks at what has arrived.
     template <class Done>
@@ -34,7 +35,8 @@ class Reader {
             const auto& events = batch.pool_events->events;
             pool_events.insert(pool_events.end(), events.begin(), events.end());
         }
-        for (HostEvent& event : batch.events) std::visit([this](auto& e) { keep(e); }, event);
+        for (HostEvent& event : batch.events)
+            std::visit([this](auto& e) { keep(e); }, event);
     }
     void load(const char* path = "/models/fake") {
         host.load({.path = path});
@@ -274,8 +276,10 @@ class TestEngineHost : public QObject {
         r.wait([&] { return r.finished(next.ticket); });
         // Everything but the last generated token was computed: p + n − 1 tokens, in whole blocks of 8.
         const int computed = int(before.prompt.size()) + 64 - 1;
-        // The answer's own control tokens (if the fake said any) end the splice; then only the prompt is found.
-        const bool clean = std::count_if(before.ids.begin(), before.ids.end(), [](int id) { return id < 2; }) == 0;
+        // The answer's own control tokens (if the fake said any) end the splice; then only the prompt is
+        // found.
+        const bool clean =
+            std::count_if(before.ids.begin(), before.ids.end(), [](int id) { return id < 2; }) == 0;
         if (clean) QCOMPARE(r.answers[next.ticket].metrics.cached_tokens, computed / 8 * 8);
         QVERIFY(r.answers[next.ticket].metrics.cached_tokens >= int(before.prompt.size()) / 8 * 8);
     }

@@ -18,11 +18,12 @@ class TestHostClient : public QObject {
         QTRY_VERIFY(client.ready());
         int tokens = 0, updates = 0;
         bool finished = false;
-        connect(&client, &HostClient::answer_updated, this, [&](Ticket, std::shared_ptr<const AnswerUpdate> u) {
-            tokens += int(u->token_ids.size());
-            ++updates;
-            finished = finished || u->finished;
-        });
+        connect(&client, &HostClient::answer_updated, this,
+                [&](Ticket, std::shared_ptr<const AnswerUpdate> u) {
+                    tokens += int(u->token_ids.size());
+                    ++updates;
+                    finished = finished || u->finished;
+                });
         AnswerRequest request;
         request.messages = {{"user", "hello", {}}};
         request.sampling.temperature = 0;

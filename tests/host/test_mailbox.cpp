@@ -49,7 +49,8 @@ class TestMailbox : public QObject {
 
     void loadProgressKeepsTheLatestOnly() {
         Mailbox box([] {});
-        for (int i = 1; i <= 50; ++i) box.post(LoadProgress{"read", i / 50.0});
+        for (int i = 1; i <= 50; ++i)
+            box.post(LoadProgress{"read", i / 50.0});
         const Mailbox::Batch batch = box.take();
         QCOMPARE(batch.events.size(), std::size_t(1));
         QCOMPARE(std::get<LoadProgress>(batch.events[0]).fraction, 1.0);
@@ -68,7 +69,8 @@ class TestMailbox : public QObject {
 
     void poolEventsAreBoundedAndCounted() {
         Mailbox box([] {}, 10);
-        for (std::uint64_t i = 0; i < 25; ++i) box.post_pool_events({PoolEvent{.step = i}});
+        for (std::uint64_t i = 0; i < 25; ++i)
+            box.post_pool_events({PoolEvent{.step = i}});
         const auto batch = box.take().pool_events;
         QCOMPARE(batch->events.size(), std::size_t(10));
         QCOMPARE(batch->events.front().step, std::uint64_t(15));
@@ -124,7 +126,8 @@ class TestMailbox : public QObject {
                 }
             } while (!box.arm());
         }
-        for (std::thread& thread : threads) thread.join();
+        for (std::thread& thread : threads)
+            thread.join();
         for (int w = 1; w <= writers; ++w) {
             QCOMPARE(texts[Ticket(w)].size(), std::size_t(updates));
             for (int i = 0; i < updates; ++i) {

@@ -15,15 +15,19 @@ using Ids = std::vector<std::int32_t>;
 // What Hugging Face's apply_chat_template makes of ChatML, written out by hand.
 std::string rendered(const std::vector<PromptMessage>& messages) {
     std::string text;
-    for (const PromptMessage& m : messages) text += "<|im_start|>" + m.role + "\n" + m.content + "<|im_end|>\n";
+    for (const PromptMessage& m : messages)
+        text += "<|im_start|>" + m.role + "\n" + m.content + "<|im_end|>\n";
     return text + "<|im_start|>assistant\n";
 }
 
-Ids with_controls(const CharacterTokenizer& t, const std::string& text) { return t.encode(text, {.parse_special = true}); }
+Ids with_controls(const CharacterTokenizer& t, const std::string& text) {
+    return t.encode(text, {.parse_special = true});
+}
 
 Ids joined(std::initializer_list<Ids> parts) {
     Ids all;
-    for (const Ids& part : parts) all.insert(all.end(), part.begin(), part.end());
+    for (const Ids& part : parts)
+        all.insert(all.end(), part.begin(), part.end());
     return all;
 }
 
@@ -51,7 +55,8 @@ class TestPromptBuilder : public QObject {
         QCOMPARE(std::count(prompt.ids.begin(), prompt.ids.end(), 0), 2);  // the template's own two turns
         QCOMPARE(std::count(prompt.ids.begin(), prompt.ids.end(), 1), 1);
         std::string text;
-        for (const std::int32_t id : prompt.ids) text += tokenizer_.spelling(id);
+        for (const std::int32_t id : prompt.ids)
+            text += tokenizer_.spelling(id);
         QCOMPARE(text, rendered(request.messages));
     }
 
@@ -69,8 +74,10 @@ class TestPromptBuilder : public QObject {
         QVERIFY(after.ids.size() > past.size());
         QVERIFY(std::equal(past.begin(), past.end(), after.ids.begin()));  // the prefix cache finds all of it
         QCOMPARE(after.spliced_tokens, 2);
-        QCOMPARE(after.ids,
-                 joined({past, with_controls(tokenizer_, "\n<|im_start|>user\nmore<|im_end|>\n<|im_start|>assistant\n")}));
+        QCOMPARE(
+            after.ids,
+            joined({past, with_controls(tokenizer_,
+                                        "\n<|im_start|>user\nmore<|im_end|>\n<|im_start|>assistant\n")}));
     }
 
     void encodesAgainWhereTheTextDiffers() {
@@ -87,16 +94,16 @@ class TestPromptBuilder : public QObject {
         request.messages = {{"user", "ab", {}}, {"assistant", "ab", {2, 1}}, {"user", "ab", {}}};
         const BuiltPrompt prompt = build_prompt(request, tokenizer_, template_);
         const Ids ab = tokenizer_.encode("ab", {});
-        QCOMPARE(prompt.ids,
-                 joined({with_controls(tokenizer_, "<|im_start|>user\n"), ab,
-                         with_controls(tokenizer_, "<|im_end|>\n<|im_start|>assistant\n"), Ids{2},
-                         with_controls(tokenizer_, "<|im_end|>\n<|im_start|>user\n"), ab,
-                         with_controls(tokenizer_, "<|im_end|>\n<|im_start|>assistant\n")}));
+        QCOMPARE(prompt.ids, joined({with_controls(tokenizer_, "<|im_start|>user\n"), ab,
+                                     with_controls(tokenizer_, "<|im_end|>\n<|im_start|>assistant\n"), Ids{2},
+                                     with_controls(tokenizer_, "<|im_end|>\n<|im_start|>user\n"), ab,
+                                     with_controls(tokenizer_, "<|im_end|>\n<|im_start|>assistant\n")}));
     }
 
     void templateThatTrimsStillFindsTheAnswer() {
         const ChatTemplate trims(
-            "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] | trim + '<|im_end|>\\n' }}"
+            "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] | trim + "
+            "'<|im_end|>\\n' }}"
             "{% endfor %}{{ '<|im_start|>assistant\\n' }}");
         AnswerRequest request;
         request.messages = {{"user", "  q ", {}}, {"assistant", "ab", {2, 1}}, {"user", "r\n", {}}};

@@ -52,7 +52,8 @@ class TestSettings : public QObject {
             s.set_geometry(QByteArray("\x00\xff\x01", 3));
             s.set_open_chats({3, 1, 2});
             s.set_current_chat(1);
-            for (int i = 0; i < 12; ++i) s.add_recent_model(QStringLiteral("/m%1").arg(i));
+            for (int i = 0; i < 12; ++i)
+                s.add_recent_model(QStringLiteral("/m%1").arg(i));
             s.add_recent_model(QStringLiteral("/m5"));
         }
         const Settings s(paths);
@@ -82,12 +83,19 @@ class TestSettings : public QObject {
         }
         const QJsonObject json = read_json(file(paths));
         QCOMPARE(json.value(QStringLiteral("theme")).toString(), QStringLiteral("light"));
-        QCOMPARE(json.value(QStringLiteral("from_the_future")).toObject().value(QStringLiteral("a")).toArray().size(), 2);
+        QCOMPARE(json.value(QStringLiteral("from_the_future"))
+                     .toObject()
+                     .value(QStringLiteral("a"))
+                     .toArray()
+                     .size(),
+                 2);
     }
 
     void wrongTypesAndRangesCountAsAbsent() {
         const ProfilePaths paths = fresh_profile();
-        write(file(paths), "{\"theme\": 7, \"text_zoom\": 5000, \"language\": \"xx\", \"sampling\": \"hot\", \"threads\": -3}");
+        write(file(paths),
+              "{\"theme\": 7, \"text_zoom\": 5000, \"language\": \"xx\", \"sampling\": \"hot\", \"threads\": "
+              "-3}");
         Settings s(paths);
         QCOMPARE(s.theme(), ThemeChoice::system);
         QCOMPARE(s.text_zoom(), 100);
@@ -115,7 +123,8 @@ class TestSettings : public QObject {
         s.set_theme(ThemeChoice::dark);
         QCOMPARE(changed.count(), 1);
         QCOMPARE(changed.first().first().toString(), QStringLiteral("theme"));
-        QTRY_COMPARE(read_json(file(paths)).value(QStringLiteral("theme")).toString(), QStringLiteral("dark"));
+        QTRY_COMPARE(read_json(file(paths)).value(QStringLiteral("theme")).toString(),
+                     QStringLiteral("dark"));
     }
 
     void failedSaveIsTold() {
@@ -139,7 +148,8 @@ class TestSettings : public QObject {
         QCOMPARE(paths.state, QDir::home().filePath(QStringLiteral(".local/state/recto")));
         qunsetenv("XDG_CONFIG_HOME");
         qunsetenv("XDG_DATA_HOME");
-        QCOMPARE(ProfilePaths::in(QStringLiteral("/p")).store().database(), QStringLiteral("/p/data/chats.sqlite"));
+        QCOMPARE(ProfilePaths::in(QStringLiteral("/p")).store().database(),
+                 QStringLiteral("/p/data/chats.sqlite"));
     }
 };
 

@@ -69,9 +69,16 @@ class TestChatStore : public QObject {
             answer.template_id = QStringLiteral("model");
             answer.system_prompt = QStringLiteral("s");
             answer.sampling = {{QStringLiteral("top_k"), 5}};
-            answer.timings = {.prompt_tokens = 3, .cached_tokens = 2, .output_tokens = 4, .preemptions = 1,
-                              .queue_s = 0.1, .ttft_s = 0.2, .prefill_tok_s = 30, .decode_tok_s = 40,
-                              .paused_s = 0.5, .valid = true};
+            answer.timings = {.prompt_tokens = 3,
+                              .cached_tokens = 2,
+                              .output_tokens = 4,
+                              .preemptions = 1,
+                              .queue_s = 0.1,
+                              .ttft_s = 0.2,
+                              .prefill_tok_s = 30,
+                              .decode_tok_s = 40,
+                              .paused_s = 0.5,
+                              .valid = true};
             store.finish_message(answer);
         }
         ChatStore store;
@@ -117,7 +124,8 @@ class TestChatStore : public QObject {
                            [&](bool ok, const QString&) { acknowledged = ok; });
         QTRY_VERIFY(acknowledged);
         Database other(store_paths(dir.path()).database(), Database::Mode::read_only);
-        QCOMPARE(other.value(QStringLiteral("SELECT content FROM messages")).toString(), QStringLiteral("kept"));
+        QCOMPARE(other.value(QStringLiteral("SELECT content FROM messages")).toString(),
+                 QStringLiteral("kept"));
         QCOMPARE(other.value(QStringLiteral("PRAGMA journal_mode")).toString(), QStringLiteral("wal"));
     }
 
@@ -131,7 +139,8 @@ class TestChatStore : public QObject {
         answer.state = MessageState::streaming;
         store.add_messages({answer});
         QVERIFY(flush(store));
-        for (int i = 0; i < 100; ++i) store.append_text(1, QStringLiteral("x"), {i});
+        for (int i = 0; i < 100; ++i)
+            store.append_text(1, QStringLiteral("x"), {i});
         Database other(store_paths(dir.path()).database(), Database::Mode::read_only);
         QCOMPARE(other.value(QStringLiteral("SELECT count(*) FROM deltas")).toInt(), 0);
         QVERIFY(flush(store));
@@ -149,8 +158,10 @@ class TestChatStore : public QObject {
         store.append_text(1, QStringLiteral("abc"), {1});
         store.save_draft(1, QStringLiteral("soon"));
         Database other(store_paths(dir.path()).database(), Database::Mode::read_only);
-        QTRY_COMPARE(other.value(QStringLiteral("SELECT content FROM deltas")).toString(), QStringLiteral("abc"));
-        QTRY_COMPARE(other.value(QStringLiteral("SELECT draft FROM chats")).toString(), QStringLiteral("soon"));
+        QTRY_COMPARE(other.value(QStringLiteral("SELECT content FROM deltas")).toString(),
+                     QStringLiteral("abc"));
+        QTRY_COMPARE(other.value(QStringLiteral("SELECT draft FROM chats")).toString(),
+                     QStringLiteral("soon"));
     }
 
     void siblingsAreNeverOverwritten() {
@@ -249,8 +260,8 @@ class TestChatStore : public QObject {
         store.save_chat(make_chat(1, QStringLiteral("long")));
         QList<MessageRecord> messages;
         for (int i = 1; i <= 1200; ++i)
-            messages.append(
-                make_message(i, 1, i - 1, i % 2 ? Role::user : Role::assistant, QString(1000, QLatin1Char('a'))));
+            messages.append(make_message(i, 1, i - 1, i % 2 ? Role::user : Role::assistant,
+                                         QString(1000, QLatin1Char('a'))));
         store.add_messages(messages);
         QVERIFY(flush(store));
         QElapsedTimer timer;
@@ -266,8 +277,9 @@ class TestChatStore : public QObject {
         QCOMPARE(loaded, 32);
         QVERIFY(contents->messages.last().loaded);
         std::shared_ptr<const QList<MessageRecord>> page;
-        store.load_messages(1, {1, 2, 5000}, &store,
-                            [&](std::shared_ptr<const QList<MessageRecord>> p, const QString&) { page = std::move(p); });
+        store.load_messages(
+            1, {1, 2, 5000}, &store,
+            [&](std::shared_ptr<const QList<MessageRecord>> p, const QString&) { page = std::move(p); });
         QTRY_VERIFY(page);
         QCOMPARE(page->size(), 2);
     }
@@ -279,7 +291,8 @@ class TestChatStore : public QObject {
         bool called = false;
         {
             QObject asker;
-            store.save_chat(make_chat(1, QStringLiteral("c")), &asker, [&](bool, const QString&) { called = true; });
+            store.save_chat(make_chat(1, QStringLiteral("c")), &asker,
+                            [&](bool, const QString&) { called = true; });
         }
         QVERIFY(flush(store));
         QVERIFY(!called);

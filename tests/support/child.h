@@ -1,5 +1,5 @@
-// A test that must kill a process runs its own program again as the victim: child functions register by name, and
-// test_main runs the one that RECTO_TEST_CHILD names instead of the tests.
+// A test that must kill a process runs its own program again as the victim: child functions register by name,
+// and test_main runs the one that RECTO_TEST_CHILD names instead of the tests.
 #pragma once
 #include <QCoreApplication>
 #include <QProcess>

@@ -1,7 +1,10 @@
-// A model to talk to without weights: characters are tokens, FakeModel makes the answers, ChatML is the template.
+// A model to talk to without weights: characters are tokens, FakeModel makes the answers, ChatML is the
+// template.
 #pragma once
 #include <array>
+#include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "engine/fake_model.h"
@@ -9,14 +12,15 @@
 
 namespace recto::test {
 
-// Ids: 0 <|im_start|>, 1 <|im_end|> (the end of a turn), 2 the pair "ab", 3 line break, 4 … 98 printable ASCII.
-// encode() never makes id 2, so a generated "ab" has other ids than the same text encoded again.
+// Ids: 0 <|im_start|>, 1 <|im_end|> (the end of a turn), 2 the pair "ab", 3 line break, 4 … 98 printable
+// ASCII. encode() never makes id 2, so a generated "ab" has other ids than the same text encoded again.
 class CharacterTokenizer : public Tokenizer {
   public:
     static constexpr int vocab = 99;
     CharacterTokenizer() {
         spellings_ = {"<|im_start|>", "<|im_end|>", "ab", "\n"};
-        for (char c = ' '; c <= '~'; ++c) spellings_.emplace_back(1, c);
+        for (char c = ' '; c <= '~'; ++c)
+            spellings_.emplace_back(1, c);
     }
     std::vector<std::int32_t> encode(std::string_view text, const EncodeOptions& options) const override {
         std::vector<std::int32_t> ids;
@@ -68,13 +72,14 @@ class CharacterTokenizer : public Tokenizer {
 
 inline const char* chatml() {
     return "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + "
-           "'<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+           "'<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% "
+           "endif %}";
 }
 
 struct FakeChat {
     EngineOptions options = chat_options(256);
     std::string chat_template = chatml();
-    std::string load_error;       // not empty: loading fails with it
+    std::string load_error;        // not empty: loading fails with it
     bool wait_for_cancel = false;  // loading goes on until it is cancelled
 
     static EngineOptions chat_options(int blocks, int max_model_len = 1024) {
@@ -93,7 +98,8 @@ inline ui::LoadedEngine load_fake(const FakeChat& fake, const ui::ModelRequest& 
                                   const std::function<void(const LoadProgress&)>& progress,
                                   const CancelFlag& cancel) {
     progress({"map", 0.25});
-    while (fake.wait_for_cancel && !*cancel) std::this_thread::yield();
+    while (fake.wait_for_cancel && !*cancel)
+        std::this_thread::yield();
     if (*cancel) throw Error(ErrorKind::cancelled, "cancelled");
     if (!fake.load_error.empty()) throw Error(ErrorKind::input, fake.load_error);
     progress({"read", 0.75});
@@ -101,16 +107,19 @@ inline ui::LoadedEngine load_fake(const FakeChat& fake, const ui::ModelRequest& 
     auto tokenizer = std::make_shared<CharacterTokenizer>();
     loaded.tokenizer = tokenizer;
     const auto known = std::make_shared<const ChatTemplate>(chatml());
-    loaded.find_template = [known](const std::string& name) { return name == "chatml" ? known.get() : nullptr; };
+    loaded.find_template = [known](const std::string& name) {
+        return name == "chatml" ? known.get() : nullptr;
+    };
     try {
         loaded.chat_template = std::make_shared<const ChatTemplate>(fake.chat_template);
         loaded.info.template_id = "model";
     } catch (const Error& e) {
         loaded.info.template_error = e.what();
     }
-    loaded.engine = std::make_unique<Engine>(
-        std::make_unique<FakeModel>(CharacterTokenizer::vocab, fake.options.kv_blocks, fake.options.block_size),
-        tokenizer.get(), std::vector<std::int32_t>{1}, fake.options);
+    loaded.engine =
+        std::make_unique<Engine>(std::make_unique<FakeModel>(CharacterTokenizer::vocab,
+                                                             fake.options.kv_blocks, fake.options.block_size),
+                                 tokenizer.get(), std::vector<std::int32_t>{1}, fake.options);
     loaded.info.path = request.path;
     loaded.info.name = "Fake";
     loaded.info.fingerprint = "fa6e";
@@ -132,13 +141,16 @@ inline ui::EngineFactory fake_factory(FakeChat fake = {}) {
         report.memory.fits = true;
         return report;
     };
-    factory.load = [fake](const ui::ModelRequest& request, const std::function<void(const LoadProgress&)>& progress,
+    factory.load = [fake](const ui::ModelRequest& request,
+                          const std::function<void(const LoadProgress&)>& progress,
                           const CancelFlag& cancel) { return load_fake(fake, request, progress, cancel); };
     return factory;
 }
 
-// What the fake says to a prompt, by FakeModel's own formula: greedy, at most `max_tokens`, the turn's end included.
-inline std::vector<std::int32_t> fake_answer(std::vector<std::int32_t> prompt, int max_tokens, bool ignore_eos) {
+// What the fake says to a prompt, by FakeModel's own formula: greedy, at most `max_tokens`, the turn's end
+// included.
+inline std::vector<std::int32_t> fake_answer(std::vector<std::int32_t> prompt, int max_tokens,
+                                             bool ignore_eos) {
     std::vector<std::int32_t> answer;
     while (int(answer.size()) < max_tokens) {
         const std::int32_t next = fake_next(prompt, CharacterTokenizer::vocab);

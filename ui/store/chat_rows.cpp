@@ -165,9 +165,10 @@ QList<MessageRecord> read_skeletons(Database& db, ChatId chat) {
 }
 
 QList<MessageRecord> read_messages(Database& db, ChatId chat, const QList<MessageId>& ids, int* damaged) {
-    const QString sql = QStringLiteral("SELECT %1, content, token_ids, finish_reason, error, model_name, model_path, "
-                                       "model_hash, template_id, sampling, system_prompt, timings "
-                                       "FROM messages WHERE id = ? AND chat_id = ?")
+    const QString sql = QStringLiteral(
+                            "SELECT %1, content, token_ids, finish_reason, error, model_name, model_path, "
+                            "model_hash, template_id, sampling, system_prompt, timings "
+                            "FROM messages WHERE id = ? AND chat_id = ?")
                             .arg(skeleton_sql());
     QList<MessageRecord> messages;
     for (const MessageId id : ids) {
@@ -176,7 +177,8 @@ QList<MessageRecord> read_messages(Database& db, ChatId chat, const QList<Messag
             if (!q.next()) continue;
             MessageRecord message = read_full(q);
             q.finish();
-            if (message.state == MessageState::streaming) add_deltas(db, id, message.content, message.token_ids);
+            if (message.state == MessageState::streaming)
+                add_deltas(db, id, message.content, message.token_ids);
             message.chars = int(message.content.size());
             messages.append(std::move(message));
         } catch (const SqlError& e) {

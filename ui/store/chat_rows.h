@@ -9,8 +9,8 @@ namespace recto::ui::rows {
 
 QList<ChatRecord> read_chats(Database& db);
 QList<MessageRecord> read_skeletons(Database& db, ChatId chat);
-// With contents; what still waits in deltas is part of them. Missing ids are left out, and so are rows on damaged
-// pages, which are counted.
+// With contents; what still waits in deltas is part of them. Missing ids are left out, and so are rows on
+// damaged pages, which are counted.
 QList<MessageRecord> read_messages(Database& db, ChatId chat, const QList<MessageId>& ids, int* damaged);
 
 void write_chat(Database& db, const ChatRecord& chat);  // insert or update

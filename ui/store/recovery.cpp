@@ -26,6 +26,13 @@ QStringList shared_columns(Database& from, Database& to, const QString& table) {
     return wanted;
 }
 
+// Qt reads an empty blob as a null value, which would be stored as NULL.
+QVariant stored_value(const QSqlQuery& q, int column) {
+    const QVariant value = q.value(column);
+    const bool empty_blob = value.typeId() == QMetaType::QByteArray && value.toByteArray().isEmpty();
+    return empty_blob ? QVariant(QByteArray("")) : value;
+}
+
 struct Copied {
     int rows = 0, lost = 0;
 };
@@ -45,10 +52,11 @@ Copied copy_table(Database& from, Database& to, const QString& table) {
     const QString next_sql =
         QStringLiteral("SELECT rowid, %1 FROM %2 NOT INDEXED WHERE rowid > ? ORDER BY rowid LIMIT 1");
     const QString this_sql = QStringLiteral("SELECT rowid, %1 FROM %2 NOT INDEXED WHERE rowid = ?");
-    const QString put_sql = QStringLiteral("INSERT OR IGNORE INTO %1(%2) VALUES(%3)").arg(table, list, marks);
+    const QString put_sql = QStringLiteral("INSERT INTO %1(%2) VALUES(%3)").arg(table, list, marks);
     qint64 last = 0, give_up_at = 0;
     bool jumping = false;
     while (!jumping || last < give_up_at) {
+        QVariantList values;
         try {
             QSqlQuery q =
                 from.run((jumping ? this_sql : next_sql).arg(list, table), {jumping ? last + 1 : last});
@@ -57,21 +65,26 @@ Copied copy_table(Database& from, Database& to, const QString& table) {
                 ++last;
                 continue;
             }
-            QVariantList values;
             for (int i = 1; i <= columns.size(); ++i)
-                values.append(q.value(i));
+                values.append(stored_value(q, i));
             last = q.value(0).toLongLong();
-            q.finish();
-            to.run(put_sql, values);
-            ++copied.rows;
-            jumping = false;
-        } catch (const SqlError&) {
+        } catch (const SqlError& e) {
+            if (!e.damaged()) throw;
             if (!jumping) {
                 jumping = true;
                 give_up_at = last + rows_behind_damage;
             }
             ++copied.lost;
             ++last;
+            continue;
+        }
+        jumping = false;
+        try {
+            to.run(put_sql, values);
+            ++copied.rows;
+        } catch (const SqlError& e) {
+            if (!e.refused()) throw;
+            ++copied.lost;  // noise that looked like a row
         }
     }
     return copied;
