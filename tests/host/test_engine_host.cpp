@@ -223,10 +223,11 @@ class TestEngineHost : public QObject {
     }
     void cancelReturnsTheBlocks() {
         QFETCH(bool, paused);
-        Reader r(0, fake_factory());
+        // So long an answer cannot end by itself while the test looks away.
+        Reader r(0, fake_factory({.options = FakeChat::chat_options(20'000, 160'000)}));
         r.load();
         r.host.set_paused(true);
-        const Ticket ticket = r.ask("hello there", 900);
+        const Ticket ticket = r.ask("hello there", 150'000);
         r.host.step(5);
         r.wait([&] { return r.answers[ticket].ids.size() == 5; });
         QVERIFY(r.fresh_snapshot()->engine.counts.used > 0);

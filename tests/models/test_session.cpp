@@ -145,12 +145,14 @@ class TestSession : public QObject {
 
     void stopReturnsTheBlocks() {
         QTemporaryDir dir;
-        Session session(ProfilePaths::in(dir.path()), fake_factory());
+        FakeChat fake;
+        fake.options = FakeChat::chat_options(20'000, 160'000);  // the answer cannot end by itself meanwhile
+        Session session(ProfilePaths::in(dir.path()), fake_factory(fake));
         QVERIFY(start(session));
         QVERIFY(load_model(session));
         session.host()->set_paused(true);
         Chat* chat = session.new_chat();
-        chat->set_sampling(exactly(900));
+        chat->set_sampling(exactly(150'000));
         QVERIFY(chat->send(QStringLiteral("a long story")));
         session.host()->step(6);
         QTRY_COMPARE(last(chat).token_ids.size(), std::size_t(6));
