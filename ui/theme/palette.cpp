@@ -103,10 +103,9 @@ double luminance(const QColor& c) {
 
 }  // namespace
 
-OwnerStyle Palette::owner(int index) const {
-    const int n = std::max(index, 0);
-    // 7 hues and 4 patterns have no common divisor: every pair appears once before the first returns.
-    return {hues[std::size_t(n) % hues.size()], OwnerPattern(n % 4)};
+OwnerLook Palette::owner(int number) const {
+    const OwnerStyle style = owner_style(std::max(number, 0));
+    return {hues[std::size_t(style.hue)], style.pattern};
 }
 
 QColor Palette::dimmed(const QColor& hue) const {
@@ -121,8 +120,7 @@ Palette make_palette(bool dark, double zoom, const QString& language) {
     p.dark = dark;
     p.zoom = std::clamp(zoom, 0.8, 2.0);
     dark ? set_dark(p) : set_light(p);
-    p.hues = {QColor(0x56B4E9), QColor(0xD55E00), QColor(0xF0E442), QColor(0x0072B2),
-              QColor(0xCC79A7), QColor(0x009E73), QColor(0xE69F00)};
+    for (std::size_t i = 0; i < p.hues.size(); ++i) p.hues[i] = QColor(owner_rgb(OwnerHue(i)));
     p.stages = {p.hues[0], p.hues[4], p.hues[2], p.hues[1], p.hues[3], p.accent};
     p.fonts = make_fonts(p.zoom, language);
     return p;

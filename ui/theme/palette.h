@@ -10,14 +10,14 @@
 #include <array>
 #include <cstdint>
 
+#include "ui/models/owner_palette.h"
+
 namespace recto::ui {
 
-// Drawn over an owner's hue, so that owners differ without colour. Diagonals are kept for shared blocks.
-enum class OwnerPattern : std::uint8_t { solid, bars, dots, crosshatch };
-
-struct OwnerStyle {
+// How an owner's blocks are drawn. Diagonals are kept for shared blocks.
+struct OwnerLook {
     QColor hue;
-    OwnerPattern pattern = OwnerPattern::solid;
+    OwnerPattern pattern{};
 };
 
 // Sizes in device-independent pixels. Text sizes follow the zoom; distances do not, so that a large text
@@ -90,8 +90,8 @@ struct Palette {
     Metrics metrics;
     Fonts fonts;
 
-    // The look of the n-th owner; repeats only after 28.
-    OwnerStyle owner(int index) const;
+    // The look of the n-th owner (OwnerStyle::number); repeats only after 28.
+    OwnerLook owner(int number) const;
     // A cached block keeps its owner's hue, dimmed towards the panel.
     QColor dimmed(const QColor& hue) const;
 };
