@@ -99,7 +99,7 @@ BlockGrid block_grid(int cells, int width, const Metrics& metrics, qreal ratio) 
 }
 
 void paint_cell(QPainter& p, const QRect& target, const CellLook& cell, int block_size,
-                      const Palette& palette, qreal ratio) {
+                const Palette& palette, qreal ratio) {
     p.save();
     p.translate(target.topLeft());
     const QRectF whole(0, 0, target.width(), target.height());

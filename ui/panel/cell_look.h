@@ -47,7 +47,7 @@ BlockGrid block_grid(int cells, int width, const Metrics& metrics, qreal ratio);
 
 // Draws one cell into `target` (device pixels). Pure.
 void paint_cell(QPainter& painter, const QRect& target, const CellLook& cell, int block_size,
-                      const Palette& palette, qreal ratio);
+                const Palette& palette, qreal ratio);
 
 // Cells that look alike are drawn once and copied: a rounded, patterned cell costs 30 times its copy.
 class CellSprites {

@@ -47,8 +47,7 @@ void paint_swatch(QPainter& p, const QRectF& box, const LegendEntry& entry, cons
     p.save();
     p.translate(box.topLeft());
     p.scale(1 / ratio, 1 / ratio);
-    paint_cell(p, QRect(QPoint(0, 0), (box.size() * ratio).toSize()), sample(entry), 16, palette,
-                     ratio);
+    paint_cell(p, QRect(QPoint(0, 0), (box.size() * ratio).toSize()), sample(entry), 16, palette, ratio);
     p.restore();
 }
 
