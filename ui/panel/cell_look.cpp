@@ -150,6 +150,23 @@ void paint_cell(QPainter& p, const QRect& target, const CellLook& cell, int bloc
     p.restore();
 }
 
+void paint_owner_mark(QPainter& p, const QRect& target, const QColor& hue, OwnerPattern pattern,
+                      const Palette& palette, qreal ratio) {
+    QImage ink(target.size(), QImage::Format_ARGB32_Premultiplied);
+    ink.fill(hue);
+    {
+        QPainter q(&ink);
+        paint_pattern(q, QRectF(ink.rect()), pattern, hue, ratio);
+    }
+    p.save();
+    p.translate(target.topLeft());
+    p.setRenderHint(QPainter::Antialiasing, true);
+    p.setPen(palette.data_outline.alpha() > 0 ? QPen(palette.data_outline, ratio) : QPen(Qt::NoPen));
+    p.setBrush(QBrush(ink));
+    p.drawRoundedRect(QRectF(QPointF(0, 0), QSizeF(target.size())), 3 * ratio, 3 * ratio);
+    p.restore();
+}
+
 void CellSprites::reset(const QSize& cell, int block_size, const Palette& palette, qreal ratio) {
     size_ = cell;
     block_size_ = block_size;

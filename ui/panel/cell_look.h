@@ -49,6 +49,10 @@ BlockGrid block_grid(int cells, int width, const Metrics& metrics, qreal ratio);
 void paint_cell(QPainter& painter, const QRect& target, const CellLook& cell, int block_size,
                 const Palette& palette, qreal ratio);
 
+// A full block of one owner, for marks in lists and legends. Pure.
+void paint_owner_mark(QPainter& painter, const QRect& target, const QColor& hue, OwnerPattern pattern,
+                      const Palette& palette, qreal ratio);
+
 // Cells that look alike are drawn once and copied: a rounded, patterned cell costs 30 times its copy.
 class CellSprites {
   public:

@@ -1,0 +1,40 @@
+#include "ui/format.h"
+
+#include <QCoreApplication>
+#include <QLocale>
+
+namespace recto::ui {
+namespace {
+
+QString tr(const char* text) {
+    return QCoreApplication::translate("format", text);
+}
+
+}  // namespace
+
+QString format_bytes(std::uint64_t bytes) {
+    return QLocale().formattedDataSize(qint64(bytes), 1);
+}
+
+QString format_seconds(double seconds) {
+    const QLocale locale;
+    if (seconds < 0.5)
+        return tr("%1 ms").arg(locale.toString(seconds * 1000, 'f', seconds < 0.00995 ? 1 : 0));
+    return tr("%1 s").arg(locale.toString(seconds, 'f', 2));
+}
+
+QString format_count(std::int64_t n) {
+    return QLocale().toString(qlonglong(n));
+}
+
+QString format_rate(double rate) {
+    return QLocale().toString(rate, 'f', rate > 0 && rate < 10 ? 1 : 0);
+}
+
+QString device_line(const DeviceInfo& device) {
+    if (device.kind != "cpu") return QString::fromStdString(device.name);
+    return tr("no graphics card in use: running on the CPU with %1")
+        .arg(QString::fromStdString(device.kernels));
+}
+
+}  // namespace recto::ui

@@ -1,0 +1,17 @@
+// Numbers as people read them.
+#pragma once
+#include <QString>
+#include <cstdint>
+
+#include "ui/host/host_types.h"
+
+namespace recto::ui {
+
+QString format_bytes(std::uint64_t bytes);      // "93.8 MiB"
+QString format_seconds(double seconds);         // "38 ms", "0.92 s" from half a second on
+QString format_count(std::int64_t n);           // "2,048"
+QString format_rate(double tokens_per_second);  // "61", "2,140", "4.2"
+// "running on the CPU with AVX-512 VNNI", or the card's name.
+QString device_line(const DeviceInfo& device);
+
+}  // namespace recto::ui

@@ -1,0 +1,453 @@
+#include "ui/main_window.h"
+
+#include <QApplication>
+#include <QCloseEvent>
+#include <QDragEnterEvent>
+#include <QHBoxLayout>
+#include <QInputDialog>
+#include <QInputMethod>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListView>
+#include <QMenuBar>
+#include <QMessageBox>
+#include <QMimeData>
+#include <QPushButton>
+#include <QSplitter>
+#include <QStackedWidget>
+#include <QTimer>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "ui/chat/chat_view.h"
+#include "ui/chat_tab_bar.h"
+#include "ui/four_chats.h"
+#include "ui/icons.h"
+#include "ui/language.h"
+#include "ui/message_bar.h"
+#include "ui/model_card.h"
+#include "ui/models/chat_list_model.h"
+#include "ui/panel/live_panel.h"
+#include "ui/sidebar.h"
+#include "ui/status_line.h"
+#include "ui/theme/theme.h"
+#include "ui/window_actions.h"
+
+namespace recto::ui {
+
+MainWindow::MainWindow(Theme* theme, Language* language, Session* session, LoadChoices choices,
+                       QWidget* parent)
+    : QMainWindow(parent), theme_(theme), language_(language), session_(session) {
+    setObjectName(QStringLiteral("main_window"));
+    setAcceptDrops(true);
+    for (const char* key : {"theme", "language", "text_zoom"})
+        apply_settings(QString::fromLatin1(key));
+    opener_ = new ModelOpener(theme, &session->settings(), session->host(), std::move(choices), this);
+    build();
+    build_menus();
+    connect_session();
+    restore_layout();
+    retranslate();
+    qApp->installEventFilter(this);  // Ctrl+wheel, wherever the pointer is
+    if (session->is_ready()) restore_tabs();
+}
+
+MainWindow::~MainWindow() = default;
+
+void MainWindow::build() {
+    sidebar_ = new Sidebar(theme_, session_, this);
+    tabs_ = new ChatTabBar(theme_, this);
+    plus_ = new QToolButton(this);
+    plus_->setObjectName(QStringLiteral("new_tab_button"));
+    plus_->setAutoRaise(true);
+    stack_ = new QStackedWidget(this);
+    banner_ = new MessageBar(theme_, this);
+    banner_->setObjectName(QStringLiteral("banner"));
+    toast_ = new MessageBar(theme_, this);
+    toast_->setObjectName(QStringLiteral("toast"));
+    panel_ = new LivePanel(theme_, session_, session_->host(), this);
+    status_ = new StatusLine(theme_, session_, this);
+
+    auto* tab_row = new QWidget(this);
+    tab_row->setObjectName(QStringLiteral("tab_row"));
+    tab_row->setAttribute(Qt::WA_StyledBackground);
+    auto* tab_layout = new QHBoxLayout(tab_row);
+    tab_layout->setContentsMargins(0, 0, 6, 0);
+    tab_layout->setSpacing(6);
+    tab_layout->addWidget(tabs_, 0);
+    tab_layout->addWidget(plus_);
+    tab_layout->addStretch(1);
+
+    auto* middle = new QWidget(this);
+    middle->setObjectName(QStringLiteral("middle"));
+    auto* column = new QVBoxLayout(middle);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    column->addWidget(tab_row);
+    column->addWidget(banner_);
+    column->addWidget(stack_, 1);
+    column->addWidget(toast_);
+
+    splitter_ = new QSplitter(Qt::Horizontal, this);
+    splitter_->setObjectName(QStringLiteral("main_splitter"));
+    splitter_->setHandleWidth(1);
+    splitter_->setChildrenCollapsible(false);
+    for (QWidget* pane : {static_cast<QWidget*>(sidebar_), middle, static_cast<QWidget*>(panel_)})
+        splitter_->addWidget(pane);
+    splitter_->setStretchFactor(1, 1);
+
+    auto* center = new QWidget(this);
+    auto* outer = new QVBoxLayout(center);
+    outer->setContentsMargins(0, 0, 0, 0);
+    outer->setSpacing(0);
+    outer->addWidget(splitter_, 1);
+    outer->addWidget(status_);
+    setCentralWidget(center);
+
+    connect(plus_, &QToolButton::clicked, this, [this] { new_chat(); });
+    connect(tabs_, &QTabBar::currentChanged, this, [this](int index) { show_tab(index); });
+    connect(tabs_, &ChatTabBar::close_wanted, this, [this](int index) { close_tab(index); });
+    connect(tabs_, &ChatTabBar::menu_wanted, this,
+            [this](int index, QPoint at) { show_tab_menu(index, at); });
+    connect(sidebar_, &Sidebar::new_chat_wanted, this, [this] { new_chat(); });
+    connect(sidebar_, &Sidebar::chat_wanted, this, [this](Chat* chat) { open_chat(chat); });
+    connect(sidebar_, &Sidebar::rename_wanted, this, [this](Chat* chat) { rename_chat(chat); });
+    connect(sidebar_, &Sidebar::delete_wanted, this, [this](Chat* chat) { delete_chat(chat); });
+    connect(sidebar_->model_card(), &ModelCard::open_wanted, opener_, &ModelOpener::choose_file);
+    connect(sidebar_->model_card(), &ModelCard::better_answers_wanted, this,
+            [this] { show_better_answers(); });
+    const auto restyle = [this, tab_row] {
+        const Palette& p = theme_->palette();
+        tab_row->setStyleSheet(QStringLiteral("QWidget#tab_row{background:%1;border-bottom:1px solid %2}")
+                                   .arg(p.panel.name(), p.line.name()));
+        plus_->setIcon(make_icon(QStringLiteral("plus"), p.dim));
+        panel_->setMinimumWidth(int(280 * p.zoom));
+    };
+    connect(theme_, &Theme::changed, this, restyle);
+    restyle();
+}
+
+void MainWindow::connect_session() {
+    connect(session_, &Session::ready, this, [this] { restore_tabs(); });
+    connect(session_, &Session::chat_changed, this, [this](Chat* chat) { describe_chat(chat); });
+    connect(session_, &Session::chat_removed, this, [this](Chat* chat) { forget_chat(chat); });
+    connect(session_, &Session::notice, this,
+            [this](const QString& sentence) { banner_->show_message(sentence); });
+    connect(session_, &Session::store_trouble, this,
+            [this](const QString& sentence) { banner_->show_message(sentence, {}, true); });
+    connect(session_, &Session::store_recovered, this,
+            [this] { banner_->show_message(tr("Everything that waited is saved again.")); });
+    connect(session_->host(), &HostClient::state_changed, this, [this] { update_actions(); });
+    connect(&session_->settings(), &Settings::changed, this,
+            [this](const QString& key) { apply_settings(key); });
+    connect(&session_->settings(), &Settings::save_failed, this,
+            [this](const QString& sentence) { banner_->show_message(sentence, {}, true); });
+    connect(qApp, &QGuiApplication::commitDataRequest, this, [this] {
+        quitting_ = true;  // the desktop ends the session: no question, everything is kept
+        save_layout();
+    });
+    if (!session_->settings().notice().isEmpty()) banner_->show_message(session_->settings().notice());
+}
+
+Chat* MainWindow::current_chat() const {
+    return session_->chat(tabs_->chat_at(tabs_->currentIndex()));
+}
+
+ChatView* MainWindow::view_of(ChatId id) const {
+    return views_.value(id);
+}
+
+void MainWindow::open_chat(Chat* chat) {
+    if (chat == nullptr || chat->trashed()) return;
+    int index = tabs_->index_of(chat->id());
+    if (index < 0) {
+        index = tabs_->add_chat(chat->id());
+        describe_chat(chat);
+    }
+    tabs_->setCurrentIndex(index);
+    show_tab(index);
+}
+
+void MainWindow::show_tab(int index) {
+    QGuiApplication::inputMethod()->commit();  // a word being composed belongs to the chat it was typed in
+    Chat* chat = session_->chat(tabs_->chat_at(index));
+    if (chat == nullptr) return;
+    ChatView* view = views_.value(chat->id());
+    if (view == nullptr) {
+        view = make_view(chat);
+        views_.insert(chat->id(), view);
+        stack_->addWidget(view);
+    }
+    stack_->setCurrentWidget(view);
+    panel_->feed()->set_current_chat(chat->owner());
+    sidebar_->set_open_chat(chat->id());
+    view->focus_input();
+    update_title();
+    update_actions();
+}
+
+void MainWindow::new_chat() {
+    if (!session_->is_ready()) return;
+    Chat* open = current_chat();
+    const bool fresh =
+        open != nullptr && open->is_open() && open->message_count() == 0 && open->draft().isEmpty();
+    if (fresh) {
+        view_of(open->id())->focus_input();
+        return;
+    }
+    open_chat(session_->new_chat());
+}
+
+void MainWindow::close_tab(int index) {
+    const ChatId id = tabs_->chat_at(index);
+    if (id == 0) return;
+    QGuiApplication::inputMethod()->commit();
+    Chat* chat = session_->chat(id);
+    tabs_->removeTab(index);
+    if (ChatView* view = views_.take(id)) {
+        stack_->removeWidget(view);
+        view->deleteLater();
+    }
+    closed_.removeAll(id);
+    closed_ << id;
+    // Its answer goes on: the chat owns it, not the tab.
+    if (chat != nullptr && chat->busy()) {
+        const QPointer<Chat> kept = chat;
+        toast_->show_message(tr("“%1” goes on answering.").arg(chat->title()),
+                             {{tr("Show"), [this, kept] { open_chat(kept); }}, {tr("Stop"), [kept] {
+                                                                                    if (kept) kept->stop();
+                                                                                }}});
+    }
+    if (tabs_->count() == 0 && !quitting_) new_chat();
+    update_title();
+    update_actions();
+}
+
+void MainWindow::reopen_tab() {
+    while (!closed_.isEmpty()) {
+        Chat* chat = session_->chat(closed_.takeLast());
+        if (chat == nullptr || chat->trashed() || tabs_->index_of(chat->id()) >= 0) continue;
+        open_chat(chat);
+        return;
+    }
+    update_actions();
+}
+
+void MainWindow::delete_chat(Chat* chat) {
+    const ChatId id = chat->id();
+    const QString title = chat->title();
+    session_->trash_chat(id);
+    toast_->show_message(tr("“%1” was deleted.").arg(title), {{tr("Undo"), [this, id] {
+                                                                   session_->restore_chat(id);
+                                                                   open_chat(session_->chat(id));
+                                                               }}});
+}
+
+void MainWindow::rename_chat(Chat* chat) {
+    auto* dialog = new QInputDialog(this);
+    dialog->setObjectName(QStringLiteral("rename_dialog"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(tr("Rename chat"));
+    dialog->setLabelText(tr("Title"));
+    dialog->setTextValue(chat->title());
+    const QPointer<Chat> kept = chat;
+    connect(dialog, &QInputDialog::textValueSelected, this, [kept](const QString& text) {
+        if (kept && !text.trimmed().isEmpty()) kept->rename(text.trimmed());
+    });
+    dialog->open();
+    if (auto* field = dialog->findChild<QLineEdit*>()) new CompositionGuard(field);
+}
+
+void MainWindow::show_four_chats() {
+    Chat* open = current_chat();
+    const QList<Chat*> chats = start_four_chats(session_);
+    if (chats.isEmpty()) {
+        if (open != nullptr) toast_->show_message(open->send_blocked_reason());
+        return;
+    }
+    const int place = open != nullptr && open->message_count() == 0 ? tabs_->currentIndex() : -1;
+    for (Chat* chat : chats)
+        open_chat(chat);
+    if (place >= 0) close_tab(place);  // the empty chat that the offer stood in
+    open_chat(chats.front());
+}
+
+ChatView* MainWindow::make_view(Chat* chat) {
+    auto* view = new ChatView(theme_, session_, chat, stack_);
+    connect(view, &ChatView::four_chats_wanted, this, [this] { show_four_chats(); });
+    return view;
+}
+
+void MainWindow::describe_chat(Chat* chat) {
+    const bool has_color = session_->palette().has(chat->owner());
+    tabs_->describe(chat->id(), chat->title(), chat->state_text(), has_color,
+                    has_color ? session_->style(chat->owner()) : OwnerStyle{});
+    if (chat == current_chat()) {
+        update_title();
+        update_actions();
+    }
+}
+
+void MainWindow::forget_chat(Chat* chat) {
+    const int index = tabs_->index_of(chat->id());
+    if (index >= 0) close_tab(index);
+    closed_.removeAll(chat->id());
+}
+
+void MainWindow::restore_tabs() {
+    const ChatId current = session_->settings().current_chat();
+    tabs_->blockSignals(true);  // only the shown chat is opened, not each one on the way
+    for (const ChatId id : session_->settings().open_chats()) {
+        Chat* chat = session_->chat(id);
+        if (chat == nullptr || chat->trashed() || tabs_->index_of(id) >= 0) continue;
+        tabs_->add_chat(id);
+        describe_chat(chat);
+    }
+    tabs_->blockSignals(false);
+    if (tabs_->count() == 0) {
+        new_chat();
+        return;
+    }
+    Chat* chat = session_->chat(current);
+    open_chat(chat != nullptr && tabs_->index_of(current) >= 0 ? chat : session_->chat(tabs_->chat_at(0)));
+}
+
+void MainWindow::restore_layout() {
+    Settings& settings = session_->settings();
+    const Metrics& m = theme_->palette().metrics;
+    resize(1440, 900);
+    if (!settings.geometry().isEmpty()) restoreGeometry(settings.geometry());
+    splitter_->setSizes({m.sidebar_width, 1440 - m.sidebar_width - m.panel_width - 2, m.panel_width});
+    if (!settings.splitter().isEmpty()) splitter_->restoreState(settings.splitter());
+    sidebar_->setVisible(settings.sidebar_visible());
+    panel_->setVisible(settings.panel_visible());
+}
+
+void MainWindow::save_layout() {
+    Settings& settings = session_->settings();
+    settings.set_geometry(saveGeometry());
+    settings.set_splitter(splitter_->saveState());
+    QList<ChatId> open;
+    for (int i = 0; i < tabs_->count(); ++i)
+        open << tabs_->chat_at(i);
+    settings.set_open_chats(open);
+    settings.set_current_chat(tabs_->chat_at(tabs_->currentIndex()));
+    QString error;
+    settings.save(&error);  // a failure arrives as Settings::save_failed
+}
+
+void MainWindow::update_title() {
+    const Chat* chat = current_chat();
+    setWindowTitle(chat == nullptr ? QStringLiteral("Recto") : tr("%1 — Recto").arg(chat->title()));
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+    QGuiApplication::inputMethod()->commit();
+    if (!quitting_ && session_->busy_count() > 0) {
+        event->ignore();
+        ask_to_quit();
+        return;
+    }
+    quitting_ = true;
+    save_layout();
+    session_->shutdown();
+    event->accept();
+}
+
+void MainWindow::ask_to_quit() {
+    if (findChild<QMessageBox*>(QStringLiteral("quit_question")) != nullptr) return;
+    auto* box = new QMessageBox(QMessageBox::Question, tr("Quit Recto?"),
+                                tr("%n chat(s) still answer. What is there is kept; the rest is not written.",
+                                   nullptr, session_->busy_count()),
+                                QMessageBox::NoButton, this);
+    box->setObjectName(QStringLiteral("quit_question"));
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    auto* quit = box->addButton(tr("Stop and quit"), QMessageBox::AcceptRole);
+    quit->setObjectName(QStringLiteral("quit_confirm"));
+    box->addButton(tr("Go on"), QMessageBox::RejectRole)->setObjectName(QStringLiteral("quit_cancel"));
+    connect(quit, &QAbstractButton::clicked, this, [this] {
+        quitting_ = true;
+        close();
+    });
+    box->open();
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+    if (ModelOpener::dropped_model(event->mimeData()).isEmpty()) return;
+    event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+    const QString path = ModelOpener::dropped_model(event->mimeData());
+    if (path.isEmpty()) return;
+    event->acceptProposedAction();
+    opener_->ask_and_load(path);
+}
+
+void MainWindow::apply_settings(const QString& key) {
+    const Settings& settings = session_->settings();
+    if (key == QStringLiteral("theme")) theme_->set_mode(ColorMode(int(settings.theme())));
+    if (key == QStringLiteral("text_zoom")) theme_->set_zoom(settings.text_zoom() / 100.0);
+    if (key == QStringLiteral("language")) {
+        language_->set(settings.language());
+        theme_->set_language(language_->current());
+    }
+    if (key == QStringLiteral("panel_visible") && panel_ != nullptr)
+        panel_->setVisible(settings.panel_visible());
+    if (key == QStringLiteral("sidebar_visible") && sidebar_ != nullptr)
+        sidebar_->setVisible(settings.sidebar_visible());
+    if (actions_ != nullptr) update_actions();
+}
+
+bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
+    if (event->type() == QEvent::Wheel) {
+        auto* wheel = static_cast<QWheelEvent*>(event);
+        auto* widget = qobject_cast<QWidget*>(watched);
+        if ((wheel->modifiers() & Qt::ControlModifier) != 0 && widget != nullptr &&
+            widget->window() == this) {
+            if (wheel->angleDelta().y() != 0) zoom_by(wheel->angleDelta().y() > 0 ? 10 : -10);
+            return true;
+        }
+    }
+    return QMainWindow::eventFilter(watched, event);
+}
+
+void MainWindow::zoom_by(int percent) {
+    Settings& settings = session_->settings();
+    settings.set_text_zoom(percent == 0 ? 100 : settings.text_zoom() + percent);
+}
+
+void MainWindow::cycle_panes(int direction) {
+    QList<QWidget*> stops;
+    if (sidebar_->isVisible()) stops << sidebar_->list();
+    if (Chat* chat = current_chat()) stops << view_of(chat->id());
+    if (panel_->isVisible()) stops << panel_->widget();
+    int at = -1;
+    for (int i = 0; i < stops.size(); ++i)
+        if (stops[i] == focusWidget() || stops[i]->isAncestorOf(focusWidget())) at = i;
+    QWidget* next = stops[(at + direction + stops.size()) % stops.size()];
+    if (auto* view = qobject_cast<ChatView*>(next)) {
+        view->focus_input();
+    } else if (next == panel_->widget()) {
+        panel_->findChild<QWidget*>(QStringLiteral("block_map"))->setFocus(Qt::ShortcutFocusReason);
+    } else {
+        next->setFocus(Qt::ShortcutFocusReason);
+    }
+}
+
+void MainWindow::changeEvent(QEvent* event) {
+    QMainWindow::changeEvent(event);
+    if (event->type() == QEvent::LanguageChange && actions_ != nullptr) retranslate();
+}
+
+void MainWindow::retranslate() {
+    actions_->retranslate();
+    plus_->setToolTip(tr("New chat (Ctrl+N)"));
+    plus_->setAccessibleName(tr("New chat"));
+    for (Chat* chat : session_->chats())
+        describe_chat(chat);
+    update_title();
+    update_actions();
+}
+
+}  // namespace recto::ui
