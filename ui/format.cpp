@@ -7,7 +7,7 @@ namespace recto::ui {
 namespace {
 
 QString tr(const char* text) {
-    return QCoreApplication::translate("format", text);
+    return QCoreApplication::translate("recto::ui", text);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace recto::ui {
 namespace {
 
 QString tr(const char* text) {
-    return QCoreApplication::translate("four_chats", text);
+    return QCoreApplication::translate("recto::ui", text);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace recto::ui {
 namespace {
 
 QString tr(const char* text) {
-    return QCoreApplication::translate("model_sizes", text);
+    return QCoreApplication::translate("recto::ui", text);
 }
 
 // Weights are packed to about the file's size; the rest is workspace and the KV pool.

@@ -2,49 +2,49 @@
 <!DOCTYPE TS>
 <TS version="2.1" language="en_US">
 <context>
-    <name>BlocksOverTimeSection</name>
+    <name>recto::ui::BlocksOverTimeSection</name>
     <message numerus="yes">
         <source>%n block(s) used now</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n block used now</numerusform>
+            <numerusform>%n blocks used now</numerusform>
         </translation>
     </message>
 </context>
 <context>
-    <name>MainWindow</name>
+    <name>recto::ui::MainWindow</name>
     <message numerus="yes">
         <source>%n chat(s) still answer. What is there is kept; the rest is not written.</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n chat still answers. What is there is kept; the rest is not written.</numerusform>
+            <numerusform>%n chats still answer. What is there is kept; the rest is not written.</numerusform>
         </translation>
     </message>
 </context>
 <context>
-    <name>ModelCard</name>
+    <name>recto::ui::ModelCard</name>
     <message numerus="yes">
         <source>CPU, %1, %n thread(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>CPU, %1, %n thread</numerusform>
+            <numerusform>CPU, %1, %n threads</numerusform>
         </translation>
     </message>
 </context>
 <context>
-    <name>StatusLine</name>
+    <name>recto::ui::StatusLine</name>
     <message numerus="yes">
         <source>%n chat(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n chat</numerusform>
+            <numerusform>%n chats</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%1, %n answering</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%1, %n answering</numerusform>
+            <numerusform>%1, %n answering</numerusform>
         </translation>
     </message>
 </context>

@@ -2,7 +2,82 @@
 <!DOCTYPE TS>
 <TS version="2.1" language="zh_TW">
 <context>
-    <name>BetterAnswersDialog</name>
+    <name>recto::ui</name>
+    <message>
+        <source>%1 ms</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1 s</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>no graphics card in use: running on the CPU with %1</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>You are a patient guide at a museum of science and technology. Visitors of every age ask you about what they see, and you answer in a friendly and simple way. Begin with one sentence that answers the question. Then explain the idea with an example from daily life, such as cooking, traffic, sport or the weather. Use short sentences and common words. When a word is technical, say in a few words what it means. If a visitor asks about something dangerous, explain it without instructions for doing it. If you do not know the answer, say so, and suggest where the visitor could look. Do not make up names, years or numbers. Keep every answer to about two paragraphs, and end with a question that makes the visitor curious about the next room of the museum.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Why is the sky blue?</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>How does a refrigerator make things cold?</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Why do ships made of steel float?</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>How does a camera remember a picture?</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Under 1 billion parameters</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Quick on any machine. Short, simple tasks.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>1 to 2 billion</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Good on a laptop. Everyday questions, short texts.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>3 billion</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Noticeably better answers, about half as fast.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>7 to 8 billion</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Solid answers. Slow on a CPU, quick on a graphics card.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>14 billion and more</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>For much memory and patience.</source>
+        <translation type="unfinished"></translation>
+    </message>
+</context>
+<context>
+    <name>recto::ui::BetterAnswersDialog</name>
     <message>
         <source>needs about %1</source>
         <translation type="unfinished"></translation>
@@ -55,7 +130,7 @@
     </message>
 </context>
 <context>
-    <name>BlockMapSection</name>
+    <name>recto::ui::BlockMapSection</name>
     <message>
         <source>no model loaded</source>
         <translation type="unfinished"></translation>
@@ -122,7 +197,7 @@
     </message>
 </context>
 <context>
-    <name>BlockMapWidget</name>
+    <name>recto::ui::BlockMapWidget</name>
     <message>
         <source>%1 blocks, all free</source>
         <translation type="unfinished"></translation>
@@ -133,7 +208,7 @@
     </message>
 </context>
 <context>
-    <name>BlocksOverTimeSection</name>
+    <name>recto::ui::BlocksOverTimeSection</name>
     <message numerus="yes">
         <source>%n block(s) used now</source>
         <translation type="unfinished">
@@ -154,7 +229,7 @@
     </message>
 </context>
 <context>
-    <name>ChatTabBar</name>
+    <name>recto::ui::ChatTabBar</name>
     <message>
         <source>%1, %2</source>
         <translation type="unfinished"></translation>
@@ -173,7 +248,7 @@
     </message>
 </context>
 <context>
-    <name>EventList</name>
+    <name>recto::ui::EventList</name>
     <message>
         <source>step %1  %2</source>
         <translation type="unfinished"></translation>
@@ -184,7 +259,7 @@
     </message>
 </context>
 <context>
-    <name>EventsSection</name>
+    <name>recto::ui::EventsSection</name>
     <message>
         <source>Resume</source>
         <translation type="unfinished"></translation>
@@ -215,14 +290,14 @@
     </message>
 </context>
 <context>
-    <name>LivePanel</name>
+    <name>recto::ui::LivePanel</name>
     <message>
         <source>Live panel</source>
         <translation type="unfinished"></translation>
     </message>
 </context>
 <context>
-    <name>LoadSection</name>
+    <name>recto::ui::LoadSection</name>
     <message>
         <source>map</source>
         <translation type="unfinished"></translation>
@@ -269,7 +344,7 @@
     </message>
 </context>
 <context>
-    <name>MainWindow</name>
+    <name>recto::ui::MainWindow</name>
     <message>
         <source>Everything that waited is saved again.</source>
         <translation type="unfinished"></translation>
@@ -568,7 +643,7 @@ Apache License 2.0. Built with Qt %1.</source>
     </message>
 </context>
 <context>
-    <name>MemoryDialog</name>
+    <name>recto::ui::MemoryDialog</name>
     <message>
         <source>Load model</source>
         <translation type="unfinished"></translation>
@@ -631,14 +706,14 @@ Apache License 2.0. Built with Qt %1.</source>
     </message>
 </context>
 <context>
-    <name>MessageBar</name>
+    <name>recto::ui::MessageBar</name>
     <message>
         <source>Dismiss</source>
         <translation type="unfinished"></translation>
     </message>
 </context>
 <context>
-    <name>ModelCard</name>
+    <name>recto::ui::ModelCard</name>
     <message numerus="yes">
         <source>CPU, %1, %n thread(s)</source>
         <translation type="unfinished">
@@ -721,7 +796,7 @@ loaded in %6</source>
     </message>
 </context>
 <context>
-    <name>ModelOpener</name>
+    <name>recto::ui::ModelOpener</name>
     <message>
         <source>Open model file</source>
         <translation type="unfinished"></translation>
@@ -736,7 +811,7 @@ loaded in %6</source>
     </message>
 </context>
 <context>
-    <name>NumbersSection</name>
+    <name>recto::ui::NumbersSection</name>
     <message>
         <source>decode tok/s, all chats</source>
         <translation type="unfinished"></translation>
@@ -763,7 +838,7 @@ loaded in %6</source>
     </message>
 </context>
 <context>
-    <name>Sidebar</name>
+    <name>recto::ui::Sidebar</name>
     <message>
         <source>Open</source>
         <translation type="unfinished"></translation>
@@ -802,7 +877,7 @@ loaded in %6</source>
     </message>
 </context>
 <context>
-    <name>SpeedSection</name>
+    <name>recto::ui::SpeedSection</name>
     <message>
         <source>prefill</source>
         <translation type="unfinished"></translation>
@@ -829,7 +904,7 @@ loaded in %6</source>
     </message>
 </context>
 <context>
-    <name>StatusLine</name>
+    <name>recto::ui::StatusLine</name>
     <message>
         <source>○ loading, %1 %</source>
         <translation type="unfinished"></translation>
@@ -872,81 +947,6 @@ loaded in %6</source>
     </message>
     <message>
         <source>paused · %1</source>
-        <translation type="unfinished"></translation>
-    </message>
-</context>
-<context>
-    <name>recto::ui</name>
-    <message>
-        <source>%1 ms</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>%1 s</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>no graphics card in use: running on the CPU with %1</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>You are a patient guide at a museum of science and technology. Visitors of every age ask you about what they see, and you answer in a friendly and simple way. Begin with one sentence that answers the question. Then explain the idea with an example from daily life, such as cooking, traffic, sport or the weather. Use short sentences and common words. When a word is technical, say in a few words what it means. If a visitor asks about something dangerous, explain it without instructions for doing it. If you do not know the answer, say so, and suggest where the visitor could look. Do not make up names, years or numbers. Keep every answer to about two paragraphs, and end with a question that makes the visitor curious about the next room of the museum.</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>Why is the sky blue?</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>How does a refrigerator make things cold?</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>Why do ships made of steel float?</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>How does a camera remember a picture?</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>Under 1 billion parameters</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>Quick on any machine. Short, simple tasks.</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>1 to 2 billion</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>Good on a laptop. Everyday questions, short texts.</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>3 billion</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>Noticeably better answers, about half as fast.</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>7 to 8 billion</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>Solid answers. Slow on a CPU, quick on a graphics card.</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>14 billion and more</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>For much memory and patience.</source>
         <translation type="unfinished"></translation>
     </message>
 </context>
