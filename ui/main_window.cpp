@@ -20,6 +20,7 @@
 #include <QVBoxLayout>
 
 #include "ui/chat/chat_view.h"
+#include "ui/chat/composition_guard.h"
 #include "ui/chat_tab_bar.h"
 #include "ui/four_chats.h"
 #include "ui/icons.h"
@@ -169,7 +170,7 @@ void MainWindow::open_chat(Chat* chat) {
 }
 
 void MainWindow::show_tab(int index) {
-    QGuiApplication::inputMethod()->commit();  // a word being composed belongs to the chat it was typed in
+    commit_input();
     Chat* chat = session_->chat(tabs_->chat_at(index));
     if (chat == nullptr) return;
     ChatView* view = views_.value(chat->id());
@@ -184,6 +185,12 @@ void MainWindow::show_tab(int index) {
     view->focus_input();
     update_title();
     update_actions();
+}
+
+// A word being composed belongs to the chat it is typed in.
+void MainWindow::commit_input() {
+    QGuiApplication::inputMethod()->commit();
+    if (auto* view = qobject_cast<ChatView*>(stack_->currentWidget())) view->commit_input();
 }
 
 void MainWindow::new_chat() {
@@ -201,7 +208,7 @@ void MainWindow::new_chat() {
 void MainWindow::close_tab(int index) {
     const ChatId id = tabs_->chat_at(index);
     if (id == 0) return;
-    QGuiApplication::inputMethod()->commit();
+    commit_input();
     Chat* chat = session_->chat(id);
     tabs_->removeTab(index);
     if (ChatView* view = views_.take(id)) {
@@ -273,8 +280,10 @@ void MainWindow::show_four_chats() {
 }
 
 ChatView* MainWindow::make_view(Chat* chat) {
-    auto* view = new ChatView(theme_, session_, chat, stack_);
-    connect(view, &ChatView::four_chats_wanted, this, [this] { show_four_chats(); });
+    auto* view = new ChatView(chat, theme_, &session_->settings(), stack_);
+    connect(view, &ChatView::shared_start_requested, this, [this] { show_four_chats(); });
+    connect(view, &ChatView::link_hovered, status_, &StatusLine::show_address);
+    connect(view, &ChatView::announce, status_, &StatusLine::announce);
     return view;
 }
 
@@ -342,7 +351,7 @@ void MainWindow::update_title() {
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
-    QGuiApplication::inputMethod()->commit();
+    commit_input();
     if (!quitting_ && session_->busy_count() > 0) {
         event->ignore();
         ask_to_quit();

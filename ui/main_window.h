@@ -68,6 +68,7 @@ class MainWindow : public QMainWindow {
     void restore_layout();
     void save_layout();
     void show_tab(int index);
+    void commit_input();
     ChatView* make_view(Chat* chat);
     void describe_chat(Chat* chat);
     void forget_chat(Chat* chat);
@@ -76,9 +77,6 @@ class MainWindow : public QMainWindow {
     void update_title();
     void apply_settings(const QString& key);
     void cycle_panes(int direction);
-    void regenerate_last();
-    void step_version(int by);
-    void copy_last_answer();
     void show_tab_menu(int index, QPoint global);
     void show_shortcuts();
     void show_about();

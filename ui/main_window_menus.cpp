@@ -88,24 +88,39 @@ void MainWindow::build_chat_menu() {
             if (Chat* chat = current_chat()) run(this, chat);
         });
     };
-    chat_action(
+    const auto view_action = [&](const char* name, WindowActions::Text text,
+                                 const QList<QKeySequence>& shortcut, void (*run)(ChatView*)) {
+        actions_->add(menu, name, std::move(text), shortcut, [this, run] {
+            if (Chat* chat = current_chat()) run(view_of(chat->id()));
+        });
+    };
+    view_action(
         "focus_input", [] { return tr("Go to the input"); }, {keys("Ctrl+L")},
-        [](MainWindow* w, Chat* c) { w->view_of(c->id())->focus_input(); });
-    chat_action(
+        [](ChatView* v) { v->focus_input(); });
+    view_action(
+        "edit_prompt", [] { return tr("Edit the last prompt"); }, {keys("Ctrl+Up")},
+        [](ChatView* v) { v->edit_last_prompt(); });
+    view_action(
         "regenerate", [] { return tr("Answer again"); }, {keys("Ctrl+R")},
-        [](MainWindow* w, Chat*) { w->regenerate_last(); });
+        [](ChatView* v) { v->regenerate_last(); });
     chat_action(
         "continue_answer", [] { return tr("Continue the answer"); }, {keys("Alt+Return"), keys("Alt+Enter")},
         [](MainWindow*, Chat* c) { c->continue_answer(); });
-    chat_action(
+    view_action(
         "previous_version", [] { return tr("Previous version"); }, {keys("Alt+Left")},
-        [](MainWindow* w, Chat*) { w->step_version(-1); });
-    chat_action(
+        [](ChatView* v) { v->show_version_of_focused(-1); });
+    view_action(
         "next_version", [] { return tr("Next version"); }, {keys("Alt+Right")},
-        [](MainWindow* w, Chat*) { w->step_version(1); });
-    chat_action(
+        [](ChatView* v) { v->show_version_of_focused(1); });
+    view_action(
         "copy_answer", [] { return tr("Copy the last answer"); }, {keys("Ctrl+Shift+C")},
-        [](MainWindow* w, Chat*) { w->copy_last_answer(); });
+        [](ChatView* v) { v->copy_last_answer(); });
+    menu->addSeparator();
+    view_action(
+        "system_prompt", [] { return tr("System prompt"); }, {keys("Ctrl+I")},
+        [](ChatView* v) { v->toggle_prompt(); });
+    view_action(
+        "sampling", [] { return tr("Sampling"); }, {}, [](ChatView* v) { v->toggle_sampling(); });
     menu->addSeparator();
     chat_action(
         "rename_chat", [] { return tr("Rename…"); }, {}, [](MainWindow* w, Chat* c) { w->rename_chat(c); });
@@ -248,9 +263,14 @@ void MainWindow::update_actions() {
     enable("focus_input", chat != nullptr);
     enable("regenerate", idle && answer >= 0 && ready);
     enable("continue_answer", idle && answer >= 0 && answer == chat->message_count() - 1 && ready);
-    const int versions = answer >= 0 ? chat->version_count(answer) : 0;
-    enable("previous_version", idle && versions > 1 && chat->version_index(answer) > 0);
-    enable("next_version", idle && versions > 1 && chat->version_index(answer) < versions - 1);
+    bool versions = false;  // of any message: which one is meant, the view knows
+    for (int row = 0; idle && row < chat->message_count(); ++row)
+        versions = versions || chat->version_count(row) > 1;
+    for (const char* name : {"previous_version", "next_version"})
+        enable(name, versions);
+    enable("edit_prompt", idle && chat->message_count() > 0);
+    for (const char* name : {"system_prompt", "sampling"})
+        enable(name, chat != nullptr);
     enable("copy_answer", answer >= 0 && chat->message(answer).loaded);
     enable("rename_chat", chat != nullptr && chat->message_count() > 0);
     enable("delete_chat", chat != nullptr && chat->message_count() > 0);
@@ -273,27 +293,6 @@ void MainWindow::update_actions() {
     for (const char* language : {"system", "en", "zh_TW"})
         check(qPrintable(QStringLiteral("language_%1").arg(QLatin1String(language))),
               settings.language() == QLatin1String(language));
-}
-
-void MainWindow::regenerate_last() {
-    Chat* chat = current_chat();
-    const int row = last_answer(chat);
-    if (row >= 0) chat->regenerate(row);
-}
-
-void MainWindow::step_version(int by) {
-    Chat* chat = current_chat();
-    const int row = last_answer(chat);
-    if (row < 0) return;
-    const int wanted = chat->version_index(row) + by;
-    if (wanted >= 0 && wanted < chat->version_count(row)) chat->show_version(row, wanted);
-}
-
-void MainWindow::copy_last_answer() {
-    const Chat* chat = current_chat();
-    const int row = last_answer(chat);
-    if (row >= 0 && chat->message(row).loaded)
-        QGuiApplication::clipboard()->setText(chat->message(row).content);
 }
 
 void MainWindow::fill_recent_models(QMenu* menu) {

@@ -1,5 +1,6 @@
 #include "ui/status_line.h"
 
+#include <QAccessible>
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QLabel>
@@ -28,6 +29,13 @@ StatusLine::StatusLine(const Theme* theme, Session* session, QWidget* parent)
     pool_ = add("status_pool");
     speed_ = add("status_speed");
     row->addStretch(1);
+    address_ = add("status_address");
+    address_->hide();
+    // Announcements are made through a label that is not seen: before Qt 6.8 an alert on a label is what is
+    // spoken.
+    spoken_ = new QLabel(this);
+    spoken_->setObjectName(QStringLiteral("status_spoken"));
+    spoken_->setFixedSize(0, 0);
     step_ = add("status_step");
     chats_ = add("status_chats");
     HostClient* host = session->host();
@@ -93,6 +101,18 @@ void StatusLine::show_snapshot(const PoolSnapshot* snapshot) {
     step_->setVisible(s.last_step_s > 0);
 }
 
+void StatusLine::show_address(const QString& address) {
+    address_->setText(address);
+    address_->setVisible(!address.isEmpty());
+}
+
+void StatusLine::announce(const QString& sentence) {
+    spoken_->setText(sentence);
+    spoken_->setAccessibleName(sentence);
+    QAccessibleEvent alert(spoken_, QAccessible::Alert);
+    QAccessible::updateAccessibility(&alert);
+}
+
 void StatusLine::show_chats() {
     const int busy = session_->busy_count();
     const QString chats = tr("%n chat(s)", nullptr, int(session_->chats().size()));
@@ -105,7 +125,7 @@ void StatusLine::restyle() {
     const Palette& p = theme_->palette();
     QPalette colors = palette();
     colors.setColor(QPalette::WindowText, p.dim);
-    for (QLabel* label : {model_, device_, pool_, speed_, step_, chats_}) {
+    for (QLabel* label : {model_, device_, pool_, speed_, step_, chats_, address_}) {
         label->setFont(p.fonts.small);
         label->setPalette(colors);
     }

@@ -14,6 +14,8 @@ class StatusLine : public QWidget {
     Q_OBJECT
   public:
     StatusLine(const Theme* theme, Session* session, QWidget* parent = nullptr);
+    void show_address(const QString& address);  // of the link under the pointer; empty: none
+    void announce(const QString& sentence);     // for screen readers
 
   protected:
     void changeEvent(QEvent* event) override;
@@ -26,7 +28,7 @@ class StatusLine : public QWidget {
     void restyle();
     const Theme* theme_;
     Session* session_;
-    QLabel *model_, *device_, *pool_, *speed_, *step_, *chats_;
+    QLabel *model_, *device_, *pool_, *speed_, *step_, *chats_, *address_, *spoken_;
     struct Mark {
         double time = 0;
         std::uint64_t decoded = 0;
