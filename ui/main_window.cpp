@@ -384,13 +384,38 @@ void MainWindow::ask_to_quit() {
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
     if (ModelOpener::dropped_model(event->mimeData()).isEmpty()) return;
     event->acceptProposedAction();
+    show_drop_hint(true);
+}
+
+void MainWindow::dragLeaveEvent(QDragLeaveEvent*) {
+    show_drop_hint(false);
 }
 
 void MainWindow::dropEvent(QDropEvent* event) {
+    show_drop_hint(false);
     const QString path = ModelOpener::dropped_model(event->mimeData());
     if (path.isEmpty()) return;
     event->acceptProposedAction();
     opener_->ask_and_load(path);
+}
+
+void MainWindow::show_drop_hint(bool on) {
+    if (drop_hint_ == nullptr) {
+        drop_hint_ = new QLabel(centralWidget());
+        drop_hint_->setObjectName(QStringLiteral("drop_hint"));
+        drop_hint_->setAlignment(Qt::AlignCenter);
+        drop_hint_->setAttribute(Qt::WA_TransparentForMouseEvents);
+    }
+    const Palette& p = theme_->palette();
+    QColor veil = p.background;
+    veil.setAlpha(225);
+    drop_hint_->setStyleSheet(QStringLiteral("QLabel{background:%1;color:%2;border:2px dashed %3}")
+                                  .arg(veil.name(QColor::HexArgb), p.text.name(), p.accent.name()));
+    drop_hint_->setFont(p.fonts.heading);
+    drop_hint_->setText(tr("Drop to load this model"));
+    drop_hint_->setGeometry(centralWidget()->rect());
+    drop_hint_->setVisible(on);
+    drop_hint_->raise();
 }
 
 void MainWindow::apply_settings(const QString& key) {

@@ -8,6 +8,7 @@
 #include "ui/model_opener.h"
 #include "ui/models/session.h"
 
+class QLabel;
 class QSplitter;
 class QStackedWidget;
 class QToolButton;
@@ -51,8 +52,8 @@ class MainWindow : public QMainWindow {
     void closeEvent(QCloseEvent* event) override;
     void changeEvent(QEvent* event) override;
     void dragEnterEvent(QDragEnterEvent* event) override;
+    void dragLeaveEvent(QDragLeaveEvent* event) override;
     void dropEvent(QDropEvent* event) override;
-    void resizeEvent(QResizeEvent* event) override;
     bool eventFilter(QObject* watched, QEvent* event) override;
 
   private:
@@ -81,6 +82,7 @@ class MainWindow : public QMainWindow {
     void show_shortcuts();
     void show_about();
     void ask_to_quit();
+    void show_drop_hint(bool on);
     void retranslate();
 
     Theme* theme_;
@@ -98,8 +100,8 @@ class MainWindow : public QMainWindow {
     MessageBar* toast_ = nullptr;   // undo, stop
     QSplitter* splitter_ = nullptr;
     StatusLine* status_ = nullptr;
-    QWidget* drop_hint_ = nullptr;
-    QList<ChatId> closed_;  // for reopening, newest last
+    QLabel* drop_hint_ = nullptr;  // covers the window while a model is dragged over it
+    QList<ChatId> closed_;         // for reopening, newest last
     bool quitting_ = false;
 };
 
