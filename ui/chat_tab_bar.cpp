@@ -54,7 +54,10 @@ void ChatTabBar::describe(ChatId id, const QString& title, const QString& state,
     const int index = index_of(id);
     if (index < 0) return;
     looks_.insert(id, {id, has_color, style});
-    if (tabText(index) != title) setTabText(index, title);
+    if (tabText(index) != title) {
+        setTabText(index, title);
+        updateGeometry();
+    }
     setTabToolTip(index, title + QLatin1Char('\n') + state);
     setAccessibleTabName(index, tr("%1, %2").arg(title, state));
     update(tabRect(index));
@@ -80,6 +83,28 @@ void ChatTabBar::add_close_button(int index) {
             }
     });
     setTabButton(index, QTabBar::RightSide, button);
+}
+
+// QTabBar's own hint is that of a bar without tabs until it is laid out again.
+QSize ChatTabBar::sizeHint() const {
+    int width = 0;
+    for (int i = 0; i < count(); ++i)
+        width += tabSizeHint(i).width();
+    return {width, minimumSizeHint().height()};
+}
+
+QSize ChatTabBar::minimumSizeHint() const {
+    return {0, QFontMetrics(theme_->palette().fonts.body).height() + 17};
+}
+
+void ChatTabBar::tabInserted(int index) {
+    QTabBar::tabInserted(index);
+    updateGeometry();
+}
+
+void ChatTabBar::tabRemoved(int index) {
+    QTabBar::tabRemoved(index);
+    updateGeometry();
 }
 
 QSize ChatTabBar::tabSizeHint(int index) const {
@@ -158,6 +183,7 @@ void ChatTabBar::restyle() {
     for (int i = 0; i < count(); ++i)
         if (auto* button = qobject_cast<QToolButton*>(tabButton(i, QTabBar::RightSide)))
             button->setIcon(make_icon(QStringLiteral("close"), theme_->palette().dim));
+    updateGeometry();
     update();
 }
 

@@ -18,12 +18,17 @@ class ChatTabBar : public QTabBar {
     ChatId chat_at(int index) const;  // 0: none
     void describe(ChatId id, const QString& title, const QString& state, bool has_color, OwnerStyle style);
 
+    QSize sizeHint() const override;
+    QSize minimumSizeHint() const override;
+
   Q_SIGNALS:
     void close_wanted(int index);
     void menu_wanted(int index, QPoint global);
 
   protected:
     void paintEvent(QPaintEvent* event) override;
+    void tabInserted(int index) override;
+    void tabRemoved(int index) override;
     QSize tabSizeHint(int index) const override;
     QSize minimumTabSizeHint(int index) const override;
     void mouseReleaseEvent(QMouseEvent* event) override;

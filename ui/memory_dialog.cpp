@@ -79,6 +79,7 @@ MemoryDialog::MemoryDialog(const Theme* theme, const EstimateReport& r, QWidget*
             auto* value = new QLabel(format_bytes(bytes), this);
             for (QLabel* label : {name, value})
                 label->setFont(strong ? p.fonts.strong : p.fonts.body);
+            name->setWordWrap(true);
             grid->addWidget(name, row, 0);
             grid->addWidget(value, row++, 1, Qt::AlignRight);
         };
@@ -119,7 +120,7 @@ MemoryDialog::MemoryDialog(const Theme* theme, const EstimateReport& r, QWidget*
         row->addWidget(load);
     }
     column->addLayout(row);
-    setMinimumWidth(440);
+    setMinimumWidth(int(440 * p.zoom));
 }
 
 }  // namespace recto::ui

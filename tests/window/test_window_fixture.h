@@ -107,7 +107,8 @@ inline ui::EngineFactory word_factory(int default_blocks = 64) {
         if (*cancel) throw Error(ErrorKind::cancelled, "Loading was cancelled.");
         ui::LoadedEngine loaded;
         auto tokenizer = std::make_shared<WordTokenizer>();
-        EngineOptions options = small_options(blocks_of(request), 16, 2048);
+        EngineOptions options =
+            small_options(blocks_of(request), 16, std::min(2048, 16 * blocks_of(request)));
         options.max_num_batched_tokens = 256;
         options.fixed_chunk_tokens = 64;
         loaded.engine = std::make_unique<Engine>(
@@ -128,7 +129,7 @@ inline ui::EngineFactory word_factory(int default_blocks = 64) {
         info.weight_bytes = 98ULL << 20;
         info.kv_blocks = options.kv_blocks;
         info.block_size = options.block_size;
-        info.max_model_len = 2048;
+        info.max_model_len = options.max_model_len;
         info.trained_context = 2048;
         info.load_stages = {
             {"map", 0.002}, {"tokenizer", 0.06}, {"read", 0.11}, {"repack", 0.08}, {"warm-up", 0.03}};

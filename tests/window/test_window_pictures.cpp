@@ -79,6 +79,8 @@ class TestWindowPictures : public QObject {
         QVERIFY(QTest::qWaitForWindowExposed(&window));
         check(&window, row + QStringLiteral("-1-no-model"));
         words.load();
+        auto* panel = window.findChild<LivePanel*>();
+        QVERIFY(wait_for([&] { return panel->feed()->snapshot() != nullptr; }));
         QCoreApplication::processEvents();
         check(&window, row + QStringLiteral("-2-empty-chat"));
 
@@ -86,7 +88,6 @@ class TestWindowPictures : public QObject {
         host->set_paused(true);
         QVERIFY(wait_for([&] { return host->paused(); }));
         window.show_four_chats();
-        auto* panel = window.findChild<LivePanel*>();
         int steps = 0;
         QVERIFY(wait_for([&] {
             host->step();
