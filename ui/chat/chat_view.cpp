@@ -79,7 +79,7 @@ QWidget* ChatView::make_empty_page() {
     column->setSpacing(theme_->palette().metrics.pad);
     column->addStretch(2);
     column->addWidget(empty_title_, 0, Qt::AlignHCenter);
-    column->addWidget(empty_text_, 0, Qt::AlignHCenter);
+    column->addWidget(empty_text_);  // an alignment would hide its height for width from the layout
     column->addWidget(shared_start_, 0, Qt::AlignHCenter);
     column->addStretch(3);
     connect(shared_start_, &QPushButton::clicked, this, &ChatView::shared_start_requested);
