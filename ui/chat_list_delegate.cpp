@@ -13,6 +13,14 @@ bool is_heading(const QModelIndex& index) {
     return index.data(ChatListModel::kind_role).toInt() == int(ChatListModel::RowKind::heading);
 }
 
+// A waiting chat says how much it lacks: "waiting for 12 blocks".
+QString state_of(const QModelIndex& index) {
+    const auto* chat = index.data(ChatListModel::chat_role).value<Chat*>();
+    if (chat != nullptr && chat->state() == ChatState::waiting && chat->blocks_missing() > 0)
+        return ChatListDelegate::tr("waiting for %n block(s)", nullptr, chat->blocks_missing());
+    return index.data(ChatListModel::state_text_role).toString();
+}
+
 }  // namespace
 
 ChatListDelegate::ChatListDelegate(const Theme* theme, QObject* parent)
@@ -53,10 +61,10 @@ void ChatListDelegate::paint(QPainter* painter, const QStyleOptionViewItem& opti
                         OwnerPattern(index.data(ChatListModel::pattern_role).toInt()), p);
         inner.setLeft(dot.right() + 8);
     }
-    const QString state = index.data(ChatListModel::state_text_role).toString();
+    const QString state = state_of(index);
     const QFontMetricsF small(p.fonts.small);
-    // The title keeps at least half of the row.
-    const double state_width = std::min(small.horizontalAdvance(state) + 1, inner.width() * 0.55);
+    // The title keeps at least a third of the row.
+    const double state_width = std::min(small.horizontalAdvance(state) + 1, inner.width() * 0.66);
     painter->setFont(p.fonts.small);
     painter->setPen(p.dim);
     painter->drawText(QRectF(inner.right() - state_width, inner.top(), state_width, inner.height()),

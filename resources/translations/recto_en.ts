@@ -12,6 +12,46 @@
     </message>
 </context>
 <context>
+    <name>recto::ui::Chat</name>
+    <message numerus="yes">
+        <source>waiting: %n block(s) short, place %1 in line</source>
+        <translation>
+            <numerusform>waiting: %n block short, place %1 in line</numerusform>
+            <numerusform>waiting: %n blocks short, place %1 in line</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>recto::ui::ChatListDelegate</name>
+    <message numerus="yes">
+        <source>waiting for %n block(s)</source>
+        <translation>
+            <numerusform>waiting for %n block</numerusform>
+            <numerusform>waiting for %n blocks</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>recto::ui::ChatView</name>
+    <message numerus="yes">
+        <source>%n token(s)</source>
+        <translation>
+            <numerusform>%n token</numerusform>
+            <numerusform>%n tokens</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>recto::ui::ContextMeter</name>
+    <message numerus="yes">
+        <source>%n block(s)</source>
+        <translation>
+            <numerusform>%n block</numerusform>
+            <numerusform>%n blocks</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>recto::ui::MainWindow</name>
     <message numerus="yes">
         <source>%n chat(s) still answer. What is there is kept; the rest is not written.</source>
@@ -28,6 +68,23 @@
         <translation>
             <numerusform>CPU, %1, %n thread</numerusform>
             <numerusform>CPU, %1, %n threads</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>recto::ui::PoolEventModel</name>
+    <message numerus="yes">
+        <source>share block %1 → %2 (%n owner(s))</source>
+        <translation>
+            <numerusform>share block %1 → %2 (%n owner)</numerusform>
+            <numerusform>share block %1 → %2 (%n owners)</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>preempt %1, %n block(s) freed</source>
+        <translation>
+            <numerusform>preempt %1, %n block freed</numerusform>
+            <numerusform>preempt %1, %n blocks freed</numerusform>
         </translation>
     </message>
 </context>

@@ -63,11 +63,11 @@ SpeedSection::SpeedSection(const PanelContext& context, QWidget* parent) : Panel
 void SpeedSection::refresh() {
     const TimeSeries& series = feed()->series();
     const Palette& palette = theme()->palette();
-    PlotData data;
+    PlotData data;  // a prompt is computed many times faster than an answer: an axis each
     data.points = history_points;
     data.least_top = 10;
     data.series.push_back({tr("prefill"), palette.dim, true, OwnerPattern::solid,
-                           rate_history(series, &TimeSeries::Sample::prefill_tok_s)});
+                           rate_history(series, &TimeSeries::Sample::prefill_tok_s), true});
     data.series.push_back({tr("decode"), palette.accent, false, OwnerPattern::solid,
                            rate_history(series, &TimeSeries::Sample::decode_tok_s)});
     plot_->setAccessibleDescription(tr("decode %1, prefill %2 tokens per second")
@@ -78,7 +78,7 @@ void SpeedSection::refresh() {
 
 void SpeedSection::retranslate() {
     header_->set_title(tr("Tokens per second"));
-    header_->set_value(tr("decode ―  prefill ┄"));
+    header_->set_value(tr("decode ― left, prefill ┄ right"));
     plot_->setAccessibleName(tr("Tokens per second over time"));
 }
 

@@ -11,12 +11,13 @@
 namespace recto::ui {
 namespace {
 
-double largest(const PlotData& data) {
+double largest(const PlotData& data, bool right_axis) {
     double top = 0;
     if (!data.stacked) {
         for (const auto& s : data.series)
-            for (const double v : s.values)
-                top = std::max(top, v);
+            if (s.right_axis == right_axis)
+                for (const double v : s.values)
+                    top = std::max(top, v);
         return top;
     }
     for (int i = 0; i < data.points; ++i) {  // i points before the newest
@@ -30,15 +31,19 @@ double largest(const PlotData& data) {
 
 struct Axes {
     QRectF inner;
-    double top;
+    double top, right_top;  // right_top 0: no right axis
     int points;
     double x(int from_right) const {
         return inner.right() - inner.width() * from_right / std::max(points - 1, 1);
     }
-    double y(double value) const {
-        return inner.bottom() - inner.height() * std::clamp(value / top, 0.0, 1.0);
+    double y(double value, bool right_axis = false) const {
+        return inner.bottom() - inner.height() * std::clamp(value / (right_axis ? right_top : top), 0.0, 1.0);
     }
 };
+
+QString axis_text(double value) {
+    return QLocale().toString(value, 'f', value == std::round(value) ? 0 : 1);
+}
 
 void paint_grid(QPainter& p, const QRectF& area, const Axes& axes, const Palette& palette) {
     p.setFont(palette.fonts.tiny);
@@ -49,10 +54,11 @@ void paint_grid(QPainter& p, const QRectF& area, const Axes& axes, const Palette
         p.setPen(pen);
         p.drawLine(QPointF(axes.inner.left(), y), QPointF(axes.inner.right(), y));
         p.setPen(palette.dim);
-        const double value = axes.top * i / 2;
-        const QString text = QLocale().toString(value, 'f', value == std::round(value) ? 0 : 1);
         p.drawText(QRectF(area.left(), y - 10, axes.inner.left() - area.left() - 6, 20),
-                   Qt::AlignLeft | Qt::AlignVCenter, text);
+                   Qt::AlignLeft | Qt::AlignVCenter, axis_text(axes.top * i / 2));
+        if (axes.right_top > 0)
+            p.drawText(QRectF(axes.inner.right() + 4, y - 10, area.right() - axes.inner.right() - 4, 20),
+                       Qt::AlignRight | Qt::AlignVCenter, axis_text(axes.right_top * i / 2));
     }
 }
 
@@ -104,7 +110,7 @@ void paint_lines(QPainter& p, const Axes& axes, const PlotData& data) {
         const int n = std::min<int>(int(s.values.size()), data.points);
         QPolygonF line;
         for (int i = n - 1; i >= 0; --i)
-            line << QPointF(axes.x(i), axes.y(s.values[s.values.size() - 1 - std::size_t(i)]));
+            line << QPointF(axes.x(i), axes.y(s.values[s.values.size() - 1 - std::size_t(i)], s.right_axis));
         QPen pen(s.color, 1.8);
         if (s.dashed) pen.setDashPattern({2, 1.6});
         p.setPen(pen);
@@ -114,8 +120,8 @@ void paint_lines(QPainter& p, const Axes& axes, const PlotData& data) {
 
 }  // namespace
 
-double plot_top(const PlotData& data) {
-    const double need = std::max(largest(data), data.least_top);
+double plot_top(const PlotData& data, bool right_axis) {
+    const double need = std::max(largest(data, right_axis), data.least_top);
     if (data.most_top > 0) {
         double top = 16;
         while (top < need)
@@ -131,10 +137,15 @@ double plot_top(const PlotData& data) {
 void paint_plot(QPainter& p, const QRectF& area, const PlotData& data, const Palette& palette) {
     p.save();
     p.setRenderHint(QPainter::Antialiasing, true);
-    const double top = plot_top(data);
+    const bool right =
+        std::any_of(data.series.begin(), data.series.end(), [](const auto& s) { return s.right_axis; });
+    const double top = plot_top(data), right_top = right ? plot_top(data, true) : 0;
     const QFontMetricsF metrics(palette.fonts.tiny);
-    const double axis = std::max(30.0, metrics.horizontalAdvance(QLocale().toString(top, 'f', 0)) + 8);
-    const Axes axes{area.adjusted(axis, 7, -1, -8), top, data.points};
+    const auto width = [&](double value) {
+        return std::max(30.0, metrics.horizontalAdvance(axis_text(value)) + 8);
+    };
+    const Axes axes{area.adjusted(width(top), 7, right ? -width(right_top) : -1, -8), top, right_top,
+                    data.points};
     paint_grid(p, area, axes, palette);
     p.setClipRect(axes.inner.adjusted(0, -2, 1, 2));
     data.stacked ? paint_areas(p, axes, data, palette) : paint_lines(p, axes, data);

@@ -15,6 +15,7 @@ struct PlotSeries {
     bool dashed = false;
     OwnerPattern pattern = OwnerPattern::solid;  // stacked areas
     std::vector<double> values;                  // newest last; shorter series end at the right edge
+    bool right_axis = false;                     // lines of another size than the others
 };
 
 struct PlotData {
@@ -25,8 +26,8 @@ struct PlotData {
     double most_top = 0;   // nor above this; 0: no bound
 };
 
-// The end of the axis: 1, 2, 3, 4, 5, 6 or 8 times a power of ten (of two when most_top is given: blocks).
-double plot_top(const PlotData& data);
+// The end of an axis: 1, 2, 3, 4, 5, 6 or 8 times a power of ten (of two when most_top is given: blocks).
+double plot_top(const PlotData& data, bool right_axis = false);
 
 void paint_plot(QPainter& painter, const QRectF& area, const PlotData& data, const Palette& palette);
 QImage render_plot(const PlotData& data, const QSize& size, const Palette& palette, qreal ratio = 1.0);

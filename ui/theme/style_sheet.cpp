@@ -29,6 +29,7 @@ QPushButton[flat="true"], QToolButton { background: transparent; color: @dim; bo
 QPushButton[flat="true"]:hover, QToolButton:hover { background: @raised; color: @text; }
 QPushButton[flat="true"]:focus, QToolButton:focus { border: 1px solid @focus; }
 QPushButton[flat="true"]:checked, QToolButton:checked { color: @accent; }
+QToolButton#tab_close { padding: 0; }
 QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox, QPlainTextEdit[field="true"] { background: @panel; color: @text; border: 1px solid @line; border-radius: @radius; padding: 4px 8px; selection-background-color: @selection; selection-color: @onselection; }
 QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus, QPlainTextEdit[field="true"]:focus { border: 1px solid @focus; }
 QComboBox::drop-down { border: 0; width: 18px; }
