@@ -41,7 +41,7 @@ bool has_gguf_vocabulary(const Gguf& meta) {
 TokenizerFiles read_gguf_vocabulary(const Gguf& meta) {
     TokenizerFiles files;
     files.label = meta.label();
-    auto& v = files.gguf.emplace();
+    TokenizerFiles::GgufVocabulary v;
     auto tokens = meta.texts("tokenizer.ggml.tokens");
     if (!tokens) refuse(meta.label(), "the key tokenizer.ggml.tokens is missing; the file has no vocabulary");
     v.tokens = std::move(*tokens);
@@ -68,6 +68,7 @@ TokenizerFiles read_gguf_vocabulary(const Gguf& meta) {
     v.eom = id("tokenizer.ggml.eom_token_id", -1);
     v.unknown = id("tokenizer.ggml.unknown_token_id", sentencepiece ? 0 : -1);
     v.padding = id("tokenizer.ggml.padding_token_id", -1);
+    files.gguf = std::move(v);
 
     if (const auto text = meta.text("tokenizer.chat_template")) {
         files.chat_template = std::string(*text);

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Makes the small valid files that the fuzz targets of the model readers start from.
+
+Versions used for the stored files: gguf 0.19.0, safetensors 0.8.0, numpy 2.3.5.
+"""
+import json
+import os
+
+import gguf
+import numpy as np
+from safetensors.numpy import save_file
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def path(target, name):
+    folder = os.path.join(HERE, target)
+    os.makedirs(folder, exist_ok=True)
+    return os.path.join(folder, name)
+
+
+def model(name, architecture, kind):
+    """One layer, one head of 8 (hidden 32 where the type has blocks of 32), 3 tokens."""
+    kind = gguf.GGMLQuantizationType[kind]
+    elements, size = gguf.GGML_QUANT_SIZES[kind]
+    hidden = max(8, elements)
+    writer = gguf.GGUFWriter(path("fuzz_gguf", name), architecture)
+    writer.add_block_count(1)
+    writer.add_context_length(16)
+    writer.add_embedding_length(hidden)
+    writer.add_feed_forward_length(hidden)
+    writer.add_head_count(1)
+    writer.add_key_length(8)
+    writer.add_value_length(8)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+    writer.add_rope_scaling_factor(2.0)
+    writer.add_rope_scaling_orig_ctx_len(8)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_token_list(["a", "b", "ab"])
+    writer.add_token_types([1, 1, 3])
+    writer.add_token_merges(["a b"])
+    writer.add_eos_token_id(2)
+
+    def matrix(tensor, rows, columns):
+        if columns % elements != 0:
+            writer.add_tensor(tensor, np.ones((rows, columns), np.float16))
+            return
+        data = np.full((rows, columns // elements * size), 60, np.uint8)
+        writer.add_tensor(tensor, data, raw_dtype=kind)
+
+    norm = np.ones(hidden, np.float32)
+    matrix("token_embd.weight", 3, hidden)
+    writer.add_tensor("output_norm.weight", norm)
+    writer.add_tensor("blk.0.attn_norm.weight", norm)
+    for projection in ("attn_q", "attn_k", "attn_v"):
+        matrix(f"blk.0.{projection}.weight", 8, hidden)
+    writer.add_tensor("blk.0.attn_q.bias", np.ones(8, np.float32))
+    matrix("blk.0.attn_output.weight", hidden, 8)
+    writer.add_tensor("blk.0.ffn_norm.weight", norm)
+    for projection in ("ffn_gate", "ffn_up", "ffn_down"):
+        matrix(f"blk.0.{projection}.weight", hidden, hidden)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+model("llama_f16", "llama", "F16")
+model("llama_q4_1", "llama", "Q4_1")
+model("qwen2_q8_0", "qwen2", "Q8_0")
+
+save_file({"a": np.ones((2, 3), np.float32), "b": np.ones(5, np.float16), "c": np.zeros((0, 4), np.int8)},
+          path("fuzz_safetensors", "three"), metadata={"format": "pt"})
+save_file({"s": np.array(1, np.int64)}, path("fuzz_safetensors", "scalar"))
+
+sizes = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 2,
+         "num_key_value_heads": 1, "vocab_size": 9, "rms_norm_eps": 1e-5, "max_position_embeddings": 64}
+scalings = {
+    "llama3": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+               "original_max_position_embeddings": 32},
+    "yarn": {"type": "yarn", "factor": 4.0, "mscale": 1.0, "mscale_all_dim": 0.5, "beta_fast": 32},
+    "longrope": {"type": "longrope", "short_factor": [1.0] * 4, "long_factor": [2.0] * 4,
+                 "original_max_position_embeddings": 32},
+    "dynamic": {"type": "dynamic", "factor": 2.0},
+}
+for name, scaling in scalings.items():
+    config = {"architectures": ["LlamaForCausalLM"], **sizes, "rope_theta": 10000.0, "rope_scaling": scaling,
+              "attention_bias": True, "eos_token_id": [1, 2]}
+    with open(path("fuzz_config", name), "w") as f:
+        json.dump(config, f)
+others = {
+    "qwen2": {"architectures": ["Qwen2ForCausalLM"], **sizes, "use_sliding_window": True, "sliding_window": 8,
+              "layer_types": ["full_attention", "sliding_attention"], "rope_parameters": {"rope_theta": 1e6}},
+    "generation": {"eos_token_id": [2, 7], "temperature": 0.6, "top_p": 0.9, "top_k": 20},
+    "index": {"metadata": {"total_size": 4}, "weight_map": {"a": "model-00001-of-00001.safetensors"}},
+    "quantized": {"architectures": ["MistralForCausalLM"], **sizes, "quantization_config": {"quant_method": "awq"}},
+}
+for name, content in others.items():
+    with open(path("fuzz_config", name), "w") as f:
+        json.dump(content, f)
