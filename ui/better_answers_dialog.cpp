@@ -43,10 +43,11 @@ QWidget* make_table(const Theme* theme, const std::vector<SizeClass>& classes, Q
             ++row;
             grid->addWidget(make_label(QStringLiteral("%1, %2").arg(m.name, m.build), p.fonts.note, table),
                             row, 0);
-            grid->addWidget(
+            auto* need =
                 make_label(BetterAnswersDialog::tr("needs about %1").arg(format_bytes(m.needed_bytes)),
-                           p.fonts.note, table, true),
-                row, 1);
+                           p.fonts.note, table, true);
+            need->setWordWrap(false);
+            grid->addWidget(need, row, 1);
             auto* verdict =
                 make_label(m.fits ? BetterAnswersDialog::tr("✓ fits") : BetterAnswersDialog::tr("too large"),
                            p.fonts.note, table, !m.fits);

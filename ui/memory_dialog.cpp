@@ -118,6 +118,7 @@ MemoryDialog::MemoryDialog(const Theme* theme, const EstimateReport& r, QWidget*
             Q_EMIT load_confirmed(request);
         });
         row->addWidget(load);
+        load->setFocus();
     }
     column->addLayout(row);
     setMinimumWidth(int(440 * p.zoom));

@@ -66,7 +66,7 @@ class TestWindowPictures : public QObject {
         QFETCH(QString, language);
         QFETCH(int, zoom);
         const QString row = QString::fromLatin1(QTest::currentDataTag());
-        WordSession words(96);
+        WordSession words(128);
         words.session->settings().set_theme(ThemeChoice(theme));
         words.session->settings().set_language(language);
         words.session->settings().set_text_zoom(zoom);
@@ -94,7 +94,7 @@ class TestWindowPictures : public QObject {
             host->request_snapshot();
             QTest::qWait(1);
             const EngineSnapshot* s = panel->feed()->snapshot();
-            return ++steps > 120 && s != nullptr && s->running + s->waiting == 4 && s->counts.shared > 0;
+            return ++steps > 60 && s != nullptr && s->running + s->waiting == 4 && s->counts.shared > 0;
         }));
         QCoreApplication::processEvents();
         check(&window, row + QStringLiteral("-3-four-chats"));
