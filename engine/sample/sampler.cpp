@@ -1,44 +1,20 @@
 #include "engine/sample/sampler.h"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <cmath>
 #include <limits>
 
-#include "engine/sample/exp.h"
+#include "engine/sample/row_ops.h"
 
 namespace recto {
 namespace {
 
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
-bool all_finite(std::span<const float> row) {
-    std::uint32_t largest = 0;
-    for (float x : row)
-        largest = std::max(largest, std::bit_cast<std::uint32_t>(x) & 0x7FFFFFFFU);
-    return largest < 0x7F800000U;
-}
-
-std::int32_t argmax(std::span<const float> row) {
-    const auto it = std::max_element(row.begin(), row.end());  // the first of equal ones
-    return *it == minus_infinity ? -1 : std::int32_t(it - row.begin());
-}
-
-double log_sum_exp(std::span<const float> row, float largest) {
-    constexpr std::size_t part = 512;  // float sums stay short, their sums are double
-    double sum = 0;
-    for (std::size_t i = 0; i < row.size(); i += part) {
-        float s = 0;
-        for (float x : row.subspan(i, std::min(part, row.size() - i)))
-            s += exp_negative(x - largest);
-        sum += s;
-    }
-    return double(largest) + std::log(sum);
-}
-
-double token_logprob(std::span<const float> row, std::int32_t token) {
-    return row[std::size_t(token)] - log_sum_exp(row, *std::max_element(row.begin(), row.end()));
+std::int32_t argmax(std::span<const float> row) {  // the first of equal ones
+    const float largest = row_largest(row);
+    return largest == minus_infinity ? -1 : std::int32_t(row_find(row, largest));
 }
 
 bool ends_with(std::span<const std::int32_t> tokens, std::span<const std::int32_t> tail) {
@@ -67,7 +43,7 @@ void Sampler::sample(std::span<float> logits, const ResolvedSampling& s, std::sp
         for (Draw& d : draws)
             d = {.token = -1, .failure = why};
     };
-    if (!all_finite(row)) return fail("the model's logits for this request are not finite");
+    if (!row_finite(row)) return fail("the model's logits for this request are not finite");
     if (s.wants_logprobs) raw_.assign(row.begin(), row.end());
 
     apply_masks(row, s, output);
@@ -93,9 +69,15 @@ void Sampler::sample(std::span<float> logits, const ResolvedSampling& s, std::sp
             d.logprobs = this->logprobs(raw_, d.token, *s.params.logprobs);
             d.logprob = d.logprobs.front().logprob;
         } else {
-            d.logprob = token_logprob(raw_, d.token);
+            d.logprob = double(raw_[std::size_t(d.token)]) - log_sum_exp(raw_);
         }
     }
+}
+
+double Sampler::log_sum_exp(std::span<const float> row) {
+    const float largest = row_largest(row);
+    weights_.resize(row.size());
+    return double(largest) + std::log(row_weights(row, largest, 1.0F, weights_));
 }
 
 void Sampler::apply_masks(std::span<float> row, const ResolvedSampling& s,
@@ -155,17 +137,19 @@ void Sampler::apply_penalties(std::span<float> row, const SamplingParams& p,
 
 std::vector<TokenLogprob> Sampler::logprobs(std::span<const float> logits, std::int32_t token, int k) {
     const std::span<const float> row = logits.first(std::size_t(valid_));
-    std::vector<std::int32_t> best;  // descending; the lower id first among equal ones
+    std::vector<std::int32_t> best;   // descending; the lower id first among equal ones
+    float smallest = minus_infinity;  // of a full list
     for (std::int32_t i = 0; k > 0 && i < valid_; ++i) {
         const float x = row[std::size_t(i)];
-        if (best.size() == std::size_t(k) && x <= row[std::size_t(best.back())]) continue;
+        if (x <= smallest) continue;
         const auto at = std::upper_bound(best.begin(), best.end(), x, [&](float value, std::int32_t id) {
             return value > row[std::size_t(id)];
         });
         best.insert(at, i);
         if (best.size() > std::size_t(k)) best.pop_back();
+        if (best.size() == std::size_t(k)) smallest = row[std::size_t(best.back())];
     }
-    const double norm = log_sum_exp(row, *std::max_element(row.begin(), row.end()));
+    const double norm = log_sum_exp(row);
     const auto entry = [&](std::int32_t id) {
         const float x = row[std::size_t(id)];
         return TokenLogprob{id, float(x - norm),

@@ -52,9 +52,12 @@ class Sampler {
     void apply_penalties(std::span<float> row, const SamplingParams& p, std::span<const std::int32_t> prompt,
                          std::span<const std::int32_t> output);
 
+    double log_sum_exp(std::span<const float> row);
+
     int valid_;
     std::vector<std::int32_t> count_;  // [valid] zero between calls; scratch of the penalties
     std::vector<float> raw_;           // [valid] the untouched row, for logprobs
+    std::vector<float> weights_;       // [valid] scratch
     Survivors survivors_;
 };
 

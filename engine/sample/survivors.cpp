@@ -7,17 +7,21 @@
 #include <functional>
 #include <limits>
 
-#include "engine/sample/exp.h"
 #include "engine/sample/philox.h"
+#include "engine/sample/row_ops.h"
 
 namespace recto {
 namespace {
 
-constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
+constexpr std::size_t block = 64;  // tokens whose random bits are made together
 
-// A heap beats selecting in a copy while it stays in the first-level cache and most of a row is refused by
-// one compare.
-constexpr int largest_heap = 256;
+// A weight's bin: its exponent and the first four bits of its mantissa, so that bins ascend with the weights
+// and one holds few tokens of a usual row. Weights are at most 1.
+constexpr int bin_shift = 19;
+constexpr std::size_t bins = (std::size_t(0x3F800000) >> bin_shift) + 1;
+std::size_t bin_of(float weight) {
+    return std::bit_cast<std::uint32_t>(weight) >> bin_shift;
+}
 
 // Sums of rounded weights miss an exact p by some 1e-7; without a margin, p = 0.7 on .4 .3 .1 … would keep a
 // third.
@@ -26,109 +30,82 @@ constexpr double sum_margin = 1e-6;
 }  // namespace
 
 bool Survivors::select(std::span<const float> row, const FilterParams& filter) {
-    ids_.clear();
-    weights_.clear();
-    float largest = minus_infinity;
-    for (float x : row)
-        largest = std::max(largest, x);
-    if (largest == minus_infinity) return false;
+    const float largest = row_largest(row);
+    if (largest == -std::numeric_limits<float>::infinity()) return false;
+    vocab_ = row.size();
+    weights_.assign((vocab_ + block - 1) / block * block, 0.0F);
+    row_weights(row, largest, 1.0F / float(filter.temperature), std::span(weights_).first(vocab_));
 
-    // Below this the weight is at most 2e-38 of the largest: never drawn, and min_p, top_k or top_p would not
-    // differ.
-    const auto temperature = float(filter.temperature);
-    float threshold = largest - 87.0F * temperature;
-    if (filter.min_p > 0)
-        threshold = std::max(threshold, largest + temperature * float(std::log(filter.min_p)));
-    if (filter.top_k > 0 && std::size_t(filter.top_k) < row.size())
-        threshold = std::max(threshold, kth_largest(row, filter.top_k));
-
-    for (std::size_t i = 0; i < row.size(); ++i)
-        if (row[i] >= threshold) ids_.push_back(std::int32_t(i));
-    weights_.resize(ids_.size());
-    for (std::size_t i = 0; i < ids_.size(); ++i)
-        weights_[i] = row[std::size_t(ids_[i])];
-    const float scale = 1.0F / temperature;
-    for (float& w : weights_)
-        w = exp_negative((w - largest) * scale);
-    if (filter.top_p < 1) keep_from(nucleus_threshold(filter.top_p));
+    threshold_ = std::numeric_limits<float>::min();  // masked tokens have 0
+    threshold_ = std::max(threshold_, float(filter.min_p));
+    if (filter.top_k > 0 && std::size_t(filter.top_k) < vocab_)
+        threshold_ = std::max(threshold_, kth_weight(std::size_t(filter.top_k)));
+    if (filter.top_p < 1) threshold_ = nucleus_weight(filter.top_p, threshold_);
     return true;
 }
 
-float Survivors::kth_largest(std::span<const float> row, int k) {
-    if (k > largest_heap) {
-        scratch_.assign(row.begin(), row.end());
-        const auto kth = scratch_.begin() + (k - 1);
-        std::nth_element(scratch_.begin(), kth, scratch_.end(), std::greater<>());
-        return *kth;
-    }
-    scratch_.assign(row.begin(), row.begin() + k);
-    std::make_heap(scratch_.begin(), scratch_.end(), std::greater<>());
-    float smallest = scratch_.front();
-    for (float x : row.subspan(std::size_t(k))) {
-        if (x <= smallest) continue;
-        std::pop_heap(scratch_.begin(), scratch_.end(), std::greater<>());
-        scratch_.back() = x;
-        std::push_heap(scratch_.begin(), scratch_.end(), std::greater<>());
-        smallest = scratch_.front();
-    }
-    return smallest;
+void Survivors::collect_bin(std::size_t bin, float floor) {
+    members_.clear();
+    for (std::size_t i = 0; i < vocab_; ++i)
+        if (bin_of(weights_[i]) == bin && weights_[i] >= floor) members_.push_back(weights_[i]);
+    std::sort(members_.begin(), members_.end(), std::greater<>());
 }
 
-// Mass is first summed in one bin per power of two of the weight; only the bin in which the sum crosses p is
-// sorted.
-float Survivors::nucleus_threshold(double top_p) {
-    std::array<double, 256> mass{};
-    const auto bin_of = [](float w) { return std::bit_cast<std::uint32_t>(w) >> 23; };
+float Survivors::kth_weight(std::size_t k) {
+    mass_.assign(bins, 0);
+    for (std::size_t i = 0; i < vocab_; ++i)
+        mass_[bin_of(weights_[i])] += 1;
+    std::size_t bin = bins - 1;
+    auto left = double(k);
+    while (mass_[bin] < left)
+        left -= mass_[bin--];
+    collect_bin(bin, 0);
+    return members_[std::size_t(left) - 1];
+}
+
+float Survivors::nucleus_weight(double top_p, float floor) {
+    mass_.assign(bins, 0);
+    for (std::size_t i = 0; i < vocab_; ++i)
+        if (weights_[i] >= floor) mass_[bin_of(weights_[i])] += double(weights_[i]);
     double total = 0;
-    for (float w : weights_)
-        mass[bin_of(w)] += w;
-    for (double m : mass)
+    for (double m : mass_)
         total += m;
     const double target = top_p * total * (1 - sum_margin);
 
-    double before = 0;  // of the more probable bins
-    std::uint32_t bin = 255;
-    while (bin > 0 && before + mass[bin] < target)
-        before += mass[bin--];
-    scratch_.clear();
-    for (float w : weights_)
-        if (bin_of(w) == bin) scratch_.push_back(w);
-    std::sort(scratch_.begin(), scratch_.end(), std::greater<>());
-
-    float threshold = scratch_.empty() ? 0.0F : scratch_.front();
-    for (std::size_t i = 0; i < scratch_.size();) {  // groups of equal weights
+    double before = 0;  // of the more probable tokens
+    std::size_t bin = bins - 1;
+    while (bin > 0 && before + mass_[bin] < target)
+        before += mass_[bin--];
+    collect_bin(bin, floor);
+    float lowest = floor;
+    for (std::size_t i = 0; i < members_.size();) {  // groups of equal weights
         if (before >= target && before > 0) break;
-        threshold = scratch_[i];
-        for (const float w = scratch_[i]; i < scratch_.size() && scratch_[i] == w; ++i)
-            before += w;
+        lowest = members_[i];
+        for (; i < members_.size() && members_[i] == lowest; ++i)
+            before += double(lowest);
     }
-    return threshold;
-}
-
-void Survivors::keep_from(float weight) {
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < ids_.size(); ++i) {
-        if (weights_[i] < weight) continue;
-        ids_[kept] = ids_[i];
-        weights_[kept++] = weights_[i];
-    }
-    ids_.resize(kept);
-    weights_.resize(kept);
+    return lowest;
 }
 
 std::int32_t Survivors::draw(std::uint64_t seed, std::uint32_t output_index) const {
-    TokenUniforms uniform(seed, output_index);
     std::int32_t best = -1;
     double best_score = 0;  // weight / E, E = −ln u
-    for (std::size_t i = 0; i < ids_.size(); ++i) {
-        const double u = uniform(ids_[i]);
-        const double w = weights_[i];
+    std::array<std::uint32_t, block> bits;
+    for (std::size_t first = 0; first < weights_.size(); first += block) {
+        const std::span<const float, block> weights(weights_.data() + first, block);
+        // E is at least 2^-33, so a block of small weights needs no random numbers at all.
+        const float largest = row_largest(weights);
+        if (largest < threshold_ || double(largest) <= best_score * 0x1p-33) continue;
+        philox_bits(std::uint32_t(first), output_index, seed, bits);
         // E = −ln u ≥ 1 − u, so most tokens are refused without a logarithm.
-        if (w <= best_score * (1 - u)) continue;
-        const double score = w / -std::log(u);
-        if (score > best_score) {
+        const std::uint64_t hopeful = exceed_scaled_complement(weights, bits, best_score);
+        for (std::uint64_t rest = hopeful; rest != 0; rest &= rest - 1) {
+            const auto i = std::size_t(std::countr_zero(rest));
+            const double score =
+                weights[i] < threshold_ ? 0 : double(weights[i]) / -std::log(uniform_of(bits[i]));
+            if (score <= best_score) continue;
             best_score = score;
-            best = ids_[i];
+            best = std::int32_t(first + i);
         }
     }
     return best;

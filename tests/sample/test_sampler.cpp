@@ -10,6 +10,7 @@
 
 #include "engine/sample/exp.h"
 #include "engine/sample/philox.h"
+#include "engine/sample/row_ops.h"
 #include "engine/sample/sampler.h"
 #include "support/registry.h"
 
@@ -75,7 +76,10 @@ std::map<int, double> filtered(const std::vector<float>& row, const FilterParams
 std::set<int> survivor_ids(const std::vector<float>& row, const FilterParams& f) {
     Survivors s;
     if (!s.select(row, f)) return {};
-    return {s.ids().begin(), s.ids().end()};
+    std::set<int> ids;
+    for (int id = 0; id < int(row.size()); ++id)
+        if (s.contains(id)) ids.insert(id);
+    return ids;
 }
 
 std::vector<std::int32_t> draw(std::vector<float> row, const ResolvedSampling& s,
@@ -112,12 +116,52 @@ class TestSampler : public QObject {
                  A4{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
     }
 
+    // The same words whether made one by one or 64 tokens at once.
+    void blocksOfRandomBitsEqualSingleOnes() {
+        for (std::uint32_t first : {0U, 64U, 151936U / 64 * 64}) {
+            std::array<std::uint32_t, 64> bits;
+            philox_bits(first, 77, 0x123456789abcdefULL, bits);
+            for (std::uint32_t i = 0; i < 64; ++i)
+                QCOMPARE(uniform_of(bits[i]),
+                         token_uniform(0x123456789abcdefULL, 77, std::int32_t(first + i)));
+        }
+    }
+
+    // The draw by its definition, over every survivor.
+    void drawIsTheArgmaxOfWeightOverExponential() {
+        for (unsigned i = 0; i < 300; ++i) {
+            const auto row = random_logits(i, 1 + int(i * 7 % 400), i % 2 == 0 ? 1.0F : 6.0F);
+            Survivors s;
+            QVERIFY(s.select(
+                row, {.temperature = 0.9, .top_k = i % 3 == 0 ? 20 : 0, .top_p = i % 5 == 0 ? 0.8 : 1.0}));
+            int best = -1;
+            double best_score = 0;
+            for (int id = 0; id < int(row.size()); ++id) {
+                const double score = double(s.weight(id)) / -std::log(token_uniform(i, i + 5, id));
+                if (!s.contains(id) || score <= best_score) continue;
+                best_score = score;
+                best = id;
+            }
+            QCOMPARE(s.draw(i, i + 5), best);
+        }
+    }
+
     void exponentialIsAccurate() {
         for (float x = 0; x > -86; x -= 0.0037F) {
             const double expected = std::exp(double(x));
             QVERIFY(std::abs(exp_negative(x) - expected) <= 3e-7 * expected);
         }
         QVERIFY(exp_negative(-1e30F) > 0 && exp_negative(-1e30F) < 1e-37F);
+        std::vector<float> row, out(1000);
+        for (int i = 0; i < 1000; ++i)
+            row.push_back(-0.09F * float(i));
+        const double sum = row_weights(row, 0, 1, out);
+        double expected = 0;
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            QCOMPARE(out[i], exp_negative(row[i]));
+            expected += double(out[i]);
+        }
+        QVERIFY(std::abs(sum - expected) < 1e-6 * expected);
     }
 
     // V1's column of the five-token table: p = .4 .3 .1 .1 .1.
@@ -155,11 +199,14 @@ class TestSampler : public QObject {
             // Beyond what a float sum can tell, a token on the edge may fall on either side; its whole mass
             // is tiny.
             double total = 0, missing = 0;
-            for (float w : s.weights())
-                total += w;
             std::map<int, double> got;
-            for (std::size_t k = 0; k < s.ids().size(); ++k)
-                got[s.ids()[k]] = s.weights()[k] / total;
+            for (int id = 0; id < int(row.size()); ++id) {
+                if (!s.contains(id)) continue;
+                got[id] = double(s.weight(id));
+                total += got[id];
+            }
+            for (auto& [id, w] : got)
+                w /= total;
             for (const auto& [id, p] : expected)
                 if (!got.contains(id)) missing += p;
             for (const auto& [id, p] : got)
