@@ -10,10 +10,11 @@
 #include "engine/sample/exp.h"
 #include "engine/sample/philox.h"
 
-// One copy for each register width, chosen when the program starts; the arithmetic is the same in all of
-// them. ThreadSanitizer cannot run before that choice is made.
+// One copy for each register width, chosen when the program starts. No multiply-add is fused, so the
+// arithmetic is the same in all of them. Sanitizers are not ready yet when that choice is made.
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-#define RECTO_ROW_CLONES __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3")))
+#define RECTO_ROW_CLONES \
+    __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3", "-ffp-contract=off")))
 #else
 #define RECTO_ROW_CLONES
 #endif

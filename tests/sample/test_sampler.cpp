@@ -158,7 +158,7 @@ class TestSampler : public QObject {
         const double sum = row_weights(row, 0, 1, out);
         double expected = 0;
         for (std::size_t i = 0; i < row.size(); ++i) {
-            QCOMPARE(out[i], exp_negative(row[i]));
+            QVERIFY(out[i] == exp_negative(row[i]));  // the same bits in lanes and alone
             expected += double(out[i]);
         }
         QVERIFY(std::abs(sum - expected) < 1e-6 * expected);
