@@ -40,13 +40,13 @@ Bpe::Bpe(const Vocabulary& vocabulary, const std::vector<BpeMerge>& merges, BpeO
     if (options_.ignore_merges) index_whole_words();
 }
 
-Bpe::Symbol Bpe::intern(const std::string& spelling) {
+Bpe::Symbol Bpe::intern(std::string_view spelling) {
     const std::int32_t id = vocabulary_->find(spelling);
     if (id >= 0) return static_cast<Symbol>(id);
     const auto next =
         static_cast<Symbol>(static_cast<std::size_t>(vocabulary_->size()) + extra_symbols_.size());
     const auto [place, added] = extra_ids_.emplace(spelling, next);
-    if (added) extra_symbols_.push_back(spelling);
+    if (added) extra_symbols_.emplace_back(spelling);
     return place->second;
 }
 
@@ -55,10 +55,12 @@ void Bpe::add_merges(const std::vector<BpeMerge>& merges) {
     const std::size_t mask = merges_.size() - 1;
     const auto size = static_cast<Symbol>(vocabulary_->size());
     std::uint32_t rank = 0;
+    std::string joined;
     for (const BpeMerge& merge : merges) {
-        const Symbol left = intern(std::string(merge.left));
-        const Symbol right = intern(std::string(merge.right));
-        const Symbol result = intern(std::string(merge.left).append(merge.right));
+        joined.assign(merge.left).append(merge.right);
+        const Symbol left = intern(merge.left);
+        const Symbol right = intern(merge.right);
+        const Symbol result = intern(joined);
         if (options_.strict && (left >= size || right >= size || result >= size))
             throw Error(ErrorKind::input, options_.label +
                                               ": expected merges of tokens into tokens, found \"" +

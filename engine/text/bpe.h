@@ -57,7 +57,7 @@ class Bpe {
     static constexpr std::uint64_t kNoPair = ~std::uint64_t{0};
     static std::uint64_t pair_of(Symbol a, Symbol b) { return (std::uint64_t{a} << 32U) | b; }
 
-    Symbol intern(const std::string& spelling);
+    Symbol intern(std::string_view spelling);
     void add_merges(const std::vector<BpeMerge>& merges);
     void index_whole_words();
     const Merge* find_merge(std::uint64_t pair) const;
