@@ -145,6 +145,26 @@ class TestEngineHost : public QObject {
         QCOMPARE(r.answers[ticket].error, std::string("No model is loaded: load one to go on."));
     }
 
+    // The estimate reads the headers: a bad file is found before anything is given up for it.
+    void badFileLeavesTheModelThatIsThere() {
+        EngineFactory factory = fake_factory();
+        const auto estimate = factory.estimate;
+        factory.estimate = [estimate](const ModelRequest& request) {
+            if (request.path == "/models/bad") throw Error(ErrorKind::input, "/models/bad: found a picture.");
+            return estimate(request);
+        };
+        Reader r(0, factory);
+        r.load();
+        r.host.load({.path = "/models/bad"});
+        r.wait([&] { return !r.status.error.empty(); });
+        QVERIFY(r.status.state == HostState::ready);
+        QCOMPARE(r.status.error, std::string("/models/bad: found a picture."));
+        QCOMPARE(r.status.model->path.string(), std::string("/models/fake"));
+        const Ticket ticket = r.ask("still there", 5);
+        r.wait([&] { return r.finished(ticket); });
+        QCOMPARE(r.answers[ticket].ids.size(), std::size_t(5));
+    }
+
     void loadCanBeCancelled() {
         Reader r(0, fake_factory({.wait_for_cancel = true}));
         r.host.load({.path = "/models/fake"});
@@ -293,11 +313,19 @@ class TestEngineHost : public QObject {
         const Ticket ticket = r.ask("hi", 5);
         r.wait([&] { return r.finished(ticket); });
         QVERIFY(r.answers[ticket].error.starts_with("The model's chat template cannot be used: "));
+        QCOMPARE(r.status.model->family_template, std::string("chatml"));  // the vocabulary has <|im_start|>
+        QCOMPARE(r.status.model->known_templates.front(), std::string("chatml"));
         AnswerRequest known = r.question("hi", 5);
         known.template_id = "chatml";
         r.host.answer(known);
         r.wait([&] { return r.finished(known.ticket); });
         QCOMPARE(r.answers[known.ticket].ids.size(), std::size_t(5));
+        known.ticket = r.host.next_ticket();
+        known.template_id = "of my own";
+        r.host.answer(known);
+        r.wait([&] { return r.finished(known.ticket); });
+        QCOMPARE(r.answers[known.ticket].error,
+                 std::string("There is no chat template named \"of my own\"."));
     }
 
     void countsTokens() {

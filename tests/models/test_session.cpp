@@ -283,6 +283,29 @@ class TestSession : public QObject {
         QCOMPARE(last(other).token_ids.size(), std::size_t(10));
     }
 
+    // Closing while a prompt is on its way to the disk: it is there at the next start, and nobody speaks of a
+    // crash.
+    void closingRightAfterSendingIsNoCrash() {
+        QTemporaryDir dir;
+        const ProfilePaths paths = ProfilePaths::in(dir.path());
+        {
+            Session session(paths, fake_factory());
+            QVERIFY(start(session));
+            QVERIFY(load_model(session));
+            QVERIFY(session.new_chat()->send(QStringLiteral("just in time")));
+            session.shutdown();
+        }
+        Session session(paths, fake_factory());
+        QSignalSpy notices(&session, &Session::notice);
+        QVERIFY(start(session));
+        QCOMPARE(notices.count(), 0);
+        Chat* chat = session.chats().first();
+        chat->open();
+        QTRY_VERIFY(chat->is_loaded());
+        QCOMPARE(chat->message(0).content, QStringLiteral("just in time"));
+        QCOMPARE(last(chat).state, MessageState::stopped);
+    }
+
     void killLosesNothingThatWasCommitted() {
         QTemporaryDir dir;
         QProcess child;

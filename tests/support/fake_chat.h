@@ -9,6 +9,7 @@
 
 #include "engine/fake_model.h"
 #include "ui/host/engine_host.h"
+#include "ui/host/template_choice.h"
 
 namespace recto::test {
 
@@ -106,10 +107,7 @@ inline ui::LoadedEngine load_fake(const FakeChat& fake, const ui::ModelRequest& 
     ui::LoadedEngine loaded;
     auto tokenizer = std::make_shared<CharacterTokenizer>();
     loaded.tokenizer = tokenizer;
-    const auto known = std::make_shared<const ChatTemplate>(chatml());
-    loaded.find_template = [known](const std::string& name) {
-        return name == "chatml" ? known.get() : nullptr;
-    };
+    loaded.find_template = ui::known_template_finder();
     try {
         loaded.chat_template = std::make_shared<const ChatTemplate>(fake.chat_template);
         loaded.info.template_id = "model";
@@ -123,7 +121,8 @@ inline ui::LoadedEngine load_fake(const FakeChat& fake, const ui::ModelRequest& 
     loaded.info.path = request.path;
     loaded.info.name = "Fake";
     loaded.info.fingerprint = "fa6e";
-    loaded.info.known_templates = {"chatml"};
+    loaded.info.family_template = ui::template_for_vocabulary(*tokenizer);
+    loaded.info.known_templates = ui::known_template_names(loaded.info.family_template);
     loaded.info.kv_blocks = loaded.engine->kv_blocks();
     loaded.info.block_size = loaded.engine->block_size();
     loaded.info.max_model_len = loaded.engine->max_model_len();

@@ -52,8 +52,9 @@ class EngineHost {
     HostStatus status() const;
 
     Ticket estimate(ModelRequest request);  // → EstimateReport
-    // The model loaded now is ejected first; answers in flight are stopped and keep their text. →
-    // LoadProgress …, then HostStateChange to ready or failed. A cancelled load ends as empty.
+    // The model loaded now is ejected first, unless the new one's headers are bad: then it stays, and
+    // HostStatus says ready with an error. Answers in flight are stopped and keep their text. → LoadProgress
+    // …, then HostStateChange to ready or failed. A cancelled load ends as empty.
     void load(ModelRequest request);
     void cancel_load();  // at once, also while the thread is deep inside a file
     void eject();

@@ -94,6 +94,8 @@ void HostClient::deliver(const HostEvent& event) {
             client.status_ = e.status;
             if (e.status.state != HostState::ready) client.last_snapshot_ = nullptr;
             Q_EMIT client.state_changed(e.status.state);
+            if (e.status.state == HostState::ready && !e.status.error.empty())
+                Q_EMIT client.load_refused(client.error());
         }
         void operator()(const LoadProgress& e) const {
             Q_EMIT client.load_progress(QString::fromStdString(e.stage), e.fraction);

@@ -52,7 +52,8 @@ class HostClient : public QObject {
     void shutdown();
 
   Q_SIGNALS:
-    void state_changed(recto::ui::HostState state);             // also: model loaded, ejected
+    void load_refused(const QString& sentence);      // the file is bad; the model loaded before stays
+    void state_changed(recto::ui::HostState state);  // also: model loaded, ejected
     void load_progress(const QString& stage, double fraction);  // 0 … 1 of the whole load
     void estimate_ready(std::shared_ptr<const recto::ui::EstimateReport> report);
     void answer_started(recto::ui::Ticket ticket, std::shared_ptr<const recto::ui::AnswerStarted> started);

@@ -65,7 +65,7 @@ struct LoadedModelInfo {
 
 struct HostStatus {
     HostState state = HostState::empty;
-    std::string error;  // failed: one sentence
+    std::string error;  // failed: one sentence; ready: why a later load was refused, this model stayed
     ErrorKind error_kind = ErrorKind::runtime;
     std::shared_ptr<const LoadedModelInfo> model;  // ready
 };

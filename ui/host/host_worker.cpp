@@ -53,10 +53,20 @@ void EngineHost::Worker::estimate(Ticket ticket, const ModelRequest& request) {
 }
 
 void EngineHost::Worker::load(const ModelRequest& request, const CancelFlag& cancel) {
+    HostStatus outcome;
+    try {
+        // A file whose headers are bad costs nothing: the model loaded now stays.
+        if (loaded_) host_.factory_.estimate(request);
+    } catch (...) {
+        std::tie(outcome.error, outcome.error_kind) = describe_current_exception();
+        outcome.state = HostState::ready;
+        outcome.model = std::make_shared<const LoadedModelInfo>(loaded_->info);
+        set_status(std::move(outcome));
+        return;
+    }
     cancel_all();
     loaded_.reset();
     set_status({.state = HostState::loading});
-    HostStatus outcome;
     try {
         if (*cancel) throw Error(ErrorKind::cancelled, "Loading was cancelled.");
         auto loaded = std::make_unique<LoadedEngine>(host_.factory_.load(

@@ -7,6 +7,7 @@
 
 #include "engine/model/model.h"
 #include "ui/host/engine_host.h"
+#include "ui/host/template_choice.h"
 
 namespace recto::ui {
 
@@ -93,6 +94,7 @@ LoadedEngine load(const ModelRequest& request, const std::function<void(const Lo
     loaded.engine = std::make_unique<Engine>(loaded.model, request.engine);
     if (model.tokenizer) loaded.tokenizer = {loaded.model, model.tokenizer.get()};
     if (model.chat_template) loaded.chat_template = {loaded.model, model.chat_template.get()};
+    loaded.find_template = known_template_finder();
 
     LoadedModelInfo& info = loaded.info;
     info.path = path;
@@ -105,7 +107,11 @@ LoadedEngine load(const ModelRequest& request, const std::function<void(const Lo
     info.device = backend->device();
     if (!model.layers.empty() && model.layers.front().qkv)
         info.weight_kernels = model.layers.front().qkv->describe();
-    if (model.tokenizer) info.tokenizer = model.tokenizer->describe();
+    if (model.tokenizer) {
+        info.tokenizer = model.tokenizer->describe();
+        info.family_template = template_for_vocabulary(*model.tokenizer);
+    }
+    info.known_templates = known_template_names(info.family_template);
     info.template_error = model.chat_template_error;
     if (model.chat_template) info.template_id = "model";
     info.generation_defaults = model.generation_defaults;

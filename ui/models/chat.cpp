@@ -87,6 +87,7 @@ QString Chat::state_text() const {
 QString Chat::send_blocked_reason() const {
     if (busy()) return tr("This chat is answering.");
     if (!store_->is_open()) return tr("The chats are not open, so nothing could be kept.");
+    if (stored_ && !open_) return tr("This chat is still being read.");
     if (store_->read_only()) return tr("The chats are open for reading only.");
     if (!host_) return tr("No model is loaded.");
     switch (host_->state()) {
@@ -237,7 +238,7 @@ AnswerRequest Chat::conversation() const {
 // --- what a person does
 
 bool Chat::send(const QString& text) {
-    if (text.trimmed().isEmpty() || !send_blocked_reason().isEmpty() || (stored_ && !open_)) return false;
+    if (text.trimmed().isEmpty() || !send_blocked_reason().isEmpty()) return false;
     if (!open_) open();
     const MessageRecord question = new_message(Role::user, tree_.leaf(), text);
     if (record_.title.isEmpty() && !record_.renamed) record_.title = title_from_text(text);
@@ -290,6 +291,7 @@ bool Chat::continue_answer() {
     Q_EMIT messages_changed(tree_.row(last), tree_.row(last));
     start_answer(last);
     store_->flush(this, [this, last](bool, const QString&) {
+        if (answering_ != last) return;
         committing_ = false;
         when_loaded([this, last] { submit(last, true); });
     });
@@ -301,6 +303,10 @@ void Chat::stop() {
     stop_wanted_ = true;
     if (ticket_ != 0 && host_) host_->cancel(ticket_);
     set_state(ChatState::stopping);
+}
+
+void Chat::abandon() {
+    if (busy()) finish(MessageState::stopped, finish_text(FinishReason::abort), {});
 }
 
 void Chat::show_version(int row, int index) {
@@ -340,7 +346,7 @@ void Chat::add_rows(const QList<MessageRecord>& rows, const QString& typed) {
     store_->add_messages(rows, this, [this, last, asks, typed](bool ok, const QString& error) {
         if (ok && !typed.isEmpty() && record_.draft == typed) set_draft({});
         if (!ok && !typed.isEmpty()) Q_EMIT draft_restored(typed);
-        if (!asks) return;
+        if (!asks || answering_ != last.id) return;
         committing_ = false;
         if (!ok) {
             fail_answer(tr("The message could not be stored, so it was not sent: %1").arg(error));
@@ -364,6 +370,7 @@ void Chat::start_answer(MessageId answer) {
 }
 
 void Chat::submit(MessageId answer, bool continues) {
+    if (answering_ != answer) return;  // abandoned while its chat was being read
     if (stop_wanted_) {
         finish(MessageState::stopped, finish_text(FinishReason::abort), {});
         return;

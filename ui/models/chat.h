@@ -77,6 +77,7 @@ class Chat : public QObject {
     // --- what a person does. False: not possible now (send_blocked_reason(), or busy()).
     bool send(const QString& text);  // the draft is cleared once the row is committed
     void stop();
+    void abandon();  // Recto is closing: what the engine did not end any more ends here, with its text
     bool regenerate(int row);                 // of an answer: a sibling
     bool edit(int row, const QString& text);  // a sibling; of a user's message it is answered again
     bool continue_answer();                   // the last answer goes on where it ended

@@ -37,21 +37,24 @@ ChatListModel::ChatListModel(Session* session, QObject* parent)
     rows_ = wanted_rows();
 }
 
+bool ChatListModel::matches(const Chat& chat) const {
+    return filter_.isEmpty() || folded(chat.title()).contains(folded(filter_));
+}
+
 std::vector<ChatListModel::Row> ChatListModel::wanted_rows() const {
     const QDate today = QDate::currentDate();
-    const QString wanted = folded(filter_);
     std::vector<Row> found;
     const QList<Chat*> chats = session_->chats();
     for (Chat* chat : chats) {
-        if (!wanted.isEmpty() && !folded(chat->title()).contains(wanted)) continue;
-        found.push_back({chat, chat->record().updated.toLocalTime().date() >= today});
+        if (!matches(*chat)) continue;
+        const QDateTime& updated = chat->record().updated;
+        found.push_back({chat, updated.toLocalTime().date() >= today, updated, chat->title()});
     }
-    std::stable_sort(found.begin(), found.end(), [](const Row& a, const Row& b) {
-        return a.chat->record().updated > b.chat->record().updated;
-    });
+    std::stable_sort(found.begin(), found.end(),
+                     [](const Row& a, const Row& b) { return a.updated > b.updated; });
     std::vector<Row> rows;
     for (const Row& row : found) {
-        if (rows.empty() || rows.back().today != row.today) rows.push_back({nullptr, row.today});
+        if (rows.empty() || rows.back().today != row.today) rows.push_back({nullptr, row.today, {}, {}});
         rows.push_back(row);
     }
     return rows;
@@ -65,14 +68,17 @@ void ChatListModel::rebuild() {
 }
 
 void ChatListModel::refresh(Chat* chat) {
-    const auto same = [](const Row& a, const Row& b) { return a.chat == b.chat && a.today == b.today; };
-    const std::vector<Row> wanted = wanted_rows();
-    if (!std::equal(wanted.begin(), wanted.end(), rows_.begin(), rows_.end(), same)) {
-        rebuild();  // it moved to the top, or fell out of the filter
+    const QModelIndex index = index_of(chat->id());
+    if (index.isValid()) {
+        const Row& row = rows_[std::size_t(index.row())];
+        if (row.updated == chat->record().updated && row.title == chat->title()) {
+            Q_EMIT dataChanged(index, index);  // its state: many times a second while it answers
+            return;
+        }
+    } else if (chat->trashed() || !matches(*chat)) {
         return;
     }
-    const QModelIndex index = index_of(chat->id());
-    if (index.isValid()) Q_EMIT dataChanged(index, index);
+    rebuild();
 }
 
 void ChatListModel::set_filter(const QString& text) {

@@ -1,6 +1,7 @@
 // The chats of a session under headings by time, filtered by a search over titles.
 #pragma once
 #include <QAbstractListModel>
+#include <QDateTime>
 #include <QList>
 #include <QPointer>
 
@@ -39,7 +40,10 @@ class ChatListModel : public QAbstractListModel {
     struct Row {
         Chat* chat = nullptr;
         bool today = false;
+        QDateTime updated;  // with the title: what decides the row's place
+        QString title;
     };
+    bool matches(const Chat& chat) const;
     std::vector<Row> wanted_rows() const;
     void rebuild();
     void refresh(Chat* chat);

@@ -162,6 +162,8 @@ void Session::shutdown() {
     poll_.stop();
     for (const auto& host : hosts_)
         host->shutdown();  // their last words reach the chats, and through them the store
+    for (Chat* chat : std::as_const(by_id_))
+        chat->abandon();
     settings_.save();
     store_.close();
 }
