@@ -37,6 +37,7 @@ template <class L, DType D, int N>
 void score_tile(const PartitionArgs& a, int first, int tile) {
     typename L::F acc[N];
     const float* q[N];
+#pragma GCC unroll 12
     for (int n = 0; n < N; ++n) {
         acc[n] = L::zero();
         q[n] = a.q[first + n];
@@ -45,10 +46,12 @@ void score_tile(const PartitionArgs& a, int first, int tile) {
     const void* hi = a.k_units[2 * tile + 1];
     for (int d = 0; d < a.head_dim; ++d) {
         const typename L::F k = load_k<L, D>(lo, hi, std::ptrdiff_t(d) * a.block_size);
+#pragma GCC unroll 12
         for (int n = 0; n < N; ++n)
             acc[n] = L::fma(L::set1(q[n][d]), k, acc[n]);
     }
     const typename L::F scale = L::set1(a.scale);
+#pragma GCC unroll 12
     for (int n = 0; n < N; ++n) {
         typename L::F s = L::mul(acc[n], scale);
         if (a.softcap > 0) {
@@ -106,7 +109,9 @@ void softmax_row(const PartitionArgs& a, int n) {
 template <class L, DType D, int N, int Width>
 void values_block(const PartitionArgs& a, int first, int begin, int end, std::int64_t at) {
     typename L::F acc[N][Width];
+#pragma GCC unroll 12
     for (int n = 0; n < N; ++n) {
+#pragma GCC unroll 4
         for (int j = 0; j < Width; ++j)
             acc[n][j] = L::load(a.out + (first + n) * a.head_stride + at + j * lanes);
     }
@@ -115,15 +120,20 @@ void values_block(const PartitionArgs& a, int first, int begin, int end, std::in
         const void* unit = a.v_units[i / kv_unit];
         const std::ptrdiff_t row = std::ptrdiff_t(i % kv_unit) * a.head_dim + at;
         typename L::F v[Width];
+#pragma GCC unroll 4
         for (int j = 0; j < Width; ++j)
             v[j] = load_v<L, D>(unit, row + j * lanes);
+#pragma GCC unroll 12
         for (int n = 0; n < N; ++n) {
             const typename L::F w = L::set1(p[n * partition_tokens + i]);
+#pragma GCC unroll 4
             for (int j = 0; j < Width; ++j)
                 acc[n][j] = L::fma(w, v[j], acc[n][j]);
         }
     }
+#pragma GCC unroll 12
     for (int n = 0; n < N; ++n) {
+#pragma GCC unroll 4
         for (int j = 0; j < Width; ++j)
             L::store(a.out + (first + n) * a.head_stride + at + j * lanes, acc[n][j]);
     }
@@ -151,13 +161,16 @@ void values_of(const PartitionArgs& a, int first) {
         end = a.hi[first + n] < end ? a.hi[first + n] : end;
     }
     if (begin >= end) {
+#pragma GCC unroll 12
         for (int n = 0; n < N; ++n)
             values<L, D, 1>(a, first + n, a.lo[first + n], a.hi[first + n]);
         return;
     }
+#pragma GCC unroll 12
     for (int n = 0; n < N; ++n)
         values<L, D, 1>(a, first + n, a.lo[first + n], begin);
     values<L, D, N>(a, first, begin, end);
+#pragma GCC unroll 12
     for (int n = 0; n < N; ++n)
         values<L, D, 1>(a, first + n, end, a.hi[first + n]);
 }

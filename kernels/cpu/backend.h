@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/backend.h"
+#include "kernels/bench.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/memory.h"
@@ -69,6 +70,8 @@ class CpuBackend final : public Backend {
     void gather_rows(const DeviceBatch& batch, Tensor x, Tensor out) override;
     void argmax(Tensor logits, std::int64_t valid_cols, std::int32_t* ids) override;
     void add(Tensor x, Tensor delta) override;
+
+    Ceilings measure_ceilings();
 
   private:
     friend class LinearRun;

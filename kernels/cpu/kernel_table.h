@@ -88,6 +88,12 @@ struct KernelTable {
     void (*store_v)(DType dtype, const float* x, int head_dim, int slot, void* v) = nullptr;
     std::int32_t (*argmax)(const float* x, std::int64_t n) = nullptr;
 
+    // For ceilings: sums of a run of memory; `steps` rounds of register-only products, returning operations
+    // done.
+    std::int32_t (*read_memory)(const std::uint8_t* p, std::size_t bytes) = nullptr;
+    double (*int8_rounds)(std::int64_t steps, float* sink) = nullptr;
+    double (*fp32_rounds)(std::int64_t steps, float* sink) = nullptr;
+
     PartitionKernel (*partition)(DType kv) = nullptr;
     // State (maximum, sum, out) ⊕= (m, l, o); the first partition of a row is copied instead.
     void (*merge)(float* maximum, float* sum, float* out, float m, float l, const float* o,

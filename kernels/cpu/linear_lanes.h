@@ -18,6 +18,7 @@ void int8_tile(const GroupedTile& tile, const void* panel_memory, float* out) {
     const auto* panel = static_cast<const std::uint8_t*>(panel_memory);
     const std::uint8_t* values = tile.values;
     typename L::F acc[Rows];
+#pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r)
         acc[r] = L::zero();
     for (std::int64_t g = 0; g < tile.groups; ++g) {
@@ -26,12 +27,14 @@ void int8_tile(const GroupedTile& tile, const void* panel_memory, float* out) {
         for (std::int64_t c = 0; c < tile.chunks_per_group; ++c) {
             typename L::Bytes w[steps];
             if constexpr (Nibbles) {
+#pragma GCC unroll 8
                 for (int j = 0; j < steps / 2; ++j) {
                     const typename L::Bytes b = L::load_bytes(values + 64 * j);
                     w[2 * j] = L::low_nibbles(b);
                     w[2 * j + 1] = L::high_nibbles(b);
                 }
             } else {
+#pragma GCC unroll 8
                 for (int j = 0; j < steps; ++j)
                     w[j] = L::load_bytes(values + 64 * j);
             }
@@ -39,19 +42,35 @@ void int8_tile(const GroupedTile& tile, const void* panel_memory, float* out) {
             const auto* scale_x = reinterpret_cast<const float*>(panel + Rows * Chunk);
             const float* sum_x = scale_x + Rows;
             const auto* shift_x = reinterpret_cast<const std::int32_t*>(sum_x + Rows);
-            for (int r = 0; r < Rows; ++r) {
-                typename L::I dot = Signed ? L::set1_i(shift_x[r]) : L::zero_i();
+            // A few rows advance together: one sum of 8 dependent products would leave the multipliers
+            // waiting.
+            constexpr int jam = Rows % 4 == 0 ? 4 : Rows;
+#pragma GCC unroll 16
+            for (int r = 0; r < Rows; r += jam) {
+                typename L::I dot[jam];
+#pragma GCC unroll 4
+                for (int i = 0; i < jam; ++i)
+                    dot[i] = Signed ? L::set1_i(shift_x[r + i]) : L::zero_i();
+#pragma GCC unroll 8
                 for (int j = 0; j < steps; ++j) {
-                    dot = Nibbles ? L::dot_nibbles(dot, w[j], x + r * Chunk + 4 * j)
-                                  : L::dot(dot, w[j], x + r * Chunk + 4 * j);
+#pragma GCC unroll 4
+                    for (int i = 0; i < jam; ++i) {
+                        const std::int8_t* four = x + (r + i) * Chunk + 4 * j;
+                        dot[i] = Nibbles ? L::dot_nibbles(dot[i], w[j], four) : L::dot(dot[i], w[j], four);
+                    }
                 }
-                acc[r] = L::fma(L::to_float(dot), L::mul(scale, L::set1(scale_x[r])), acc[r]);
-                if constexpr (Offset) acc[r] = L::fma(offset, L::set1(sum_x[r]), acc[r]);
+#pragma GCC unroll 4
+                for (int i = 0; i < jam; ++i) {
+                    const typename L::F s = L::mul(scale, L::set1(scale_x[r + i]));
+                    acc[r + i] = L::fma(L::to_float(dot[i]), s, acc[r + i]);
+                    if constexpr (Offset) acc[r + i] = L::fma(offset, L::set1(sum_x[r + i]), acc[r + i]);
+                }
             }
             values += chunk_bytes;
             panel += Rows * (Chunk + 12);
         }
     }
+#pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r)
         L::store(out + r * lanes, acc[r]);
 }
@@ -61,6 +80,7 @@ void float_tile(const GroupedTile& tile, const void* panel, float* out) {
     const auto* x = static_cast<const float*>(panel);
     const std::uint8_t* values = tile.values;
     typename L::F acc[Rows];
+#pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r)
         acc[r] = L::zero();
     const std::int64_t step = Nibbles ? 8 : 4;
@@ -71,6 +91,7 @@ void float_tile(const GroupedTile& tile, const void* panel, float* out) {
         auto one_input = [&](typename L::I q) {
             typename L::F w = L::mul(scale, L::to_float(Signed ? L::sub_i(q, L::set1_i(128)) : q));
             if constexpr (Offset) w = L::add(w, offset);
+#pragma GCC unroll 16
             for (int r = 0; r < Rows; ++r)
                 acc[r] = L::fma(w, L::set1(x[r]), acc[r]);
             x += Rows;
@@ -90,6 +111,7 @@ void float_tile(const GroupedTile& tile, const void* panel, float* out) {
             }
         }
     }
+#pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r)
         L::store(out + r * lanes, acc[r]);
 }
@@ -104,13 +126,16 @@ inline typename L::F load_widened(const void* base, std::int64_t index) {
 template <class L, DType D, int Rows>
 void dense_tile(const void* values, std::int64_t cols, const float* x, float* out) {
     typename L::F acc[Rows];
+#pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r)
         acc[r] = L::zero();
     for (std::int64_t k = 0; k < cols; ++k, x += Rows) {
         const typename L::F w = load_widened<L, D>(values, k * lanes);
+#pragma GCC unroll 16
         for (int r = 0; r < Rows; ++r)
             acc[r] = L::fma(w, L::set1(x[r]), acc[r]);
     }
+#pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r)
         L::store(out + r * lanes, acc[r]);
 }

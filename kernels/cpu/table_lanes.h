@@ -1,6 +1,7 @@
 // The kernel table of one instruction set.
 #pragma once
 #include "kernels/cpu/attention_lanes.h"
+#include "kernels/cpu/ceiling_lanes.h"
 #include "kernels/cpu/linear_lanes.h"
 #include "kernels/cpu/rows_lanes.h"
 
@@ -22,6 +23,9 @@ constexpr KernelTable make_table(const char* name) {
     t.store_k = store_k_head<L>;
     t.store_v = store_v_head<L>;
     t.argmax = argmax_row<L>;
+    t.read_memory = read_memory<L>;
+    t.int8_rounds = int8_rounds<L>;
+    t.fp32_rounds = fp32_rounds<L>;
     t.partition = select_partition<L>;
     t.merge = merge_state<L>;
     t.finish = finish_state<L>;
