@@ -32,6 +32,12 @@ class CpuBuffer final : public Buffer {
     AlignedBytes memory_;
 };
 
+struct Awake {
+    ThreadPool& pool;
+    explicit Awake(ThreadPool& p) : pool(p) { pool.begin_step(); }
+    ~Awake() { pool.end_step(); }
+};
+
 float* row(const Tensor& t, std::int64_t r) {
     return t.f32() + r * t.row_stride;
 }
@@ -68,16 +74,8 @@ void CpuBackend::download(void* host, const void* device, std::size_t bytes) {
 }
 
 std::unique_ptr<PackedWeight> CpuBackend::pack(std::span<const WeightRows* const> parts, Activations mode) {
-    pool_.begin_step();
-    std::unique_ptr<PackedMatrix> packed;
-    try {
-        packed = pack_matrix(parts, mode, pool_, kernels_.name);
-    } catch (...) {
-        pool_.end_step();
-        throw;
-    }
-    pool_.end_step();
-    return packed;
+    const Awake awake(pool_);
+    return pack_matrix(parts, mode, pool_, kernels_.name);
 }
 
 std::unique_ptr<KvCache> CpuBackend::make_kv(const KvShape& shape) {
@@ -109,11 +107,7 @@ void CpuBackend::upload_batch(DeviceBatch& batch, const StepBatch& step) {
 }
 
 void CpuBackend::run(const GraphKey&, const std::function<void()>& enqueue) {
-    struct Awake {
-        ThreadPool& pool;
-        explicit Awake(ThreadPool& p) : pool(p) { pool.begin_step(); }
-        ~Awake() { pool.end_step(); }
-    } awake(pool_);
+    const Awake awake(pool_);
     enqueue();
 }
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
-#include <exception>
-#include <mutex>
 
 #include "kernels/cpu/threads.h"
 #include "kernels/error.h"
@@ -337,25 +335,16 @@ std::unique_ptr<PackedMatrix> pack_matrix(std::span<const WeightRows* const> sou
         m->rows_ += p.rows;
         m->parts.push_back(std::move(p));
     }
-    // A reader may throw (a file that shrank, an I/O error): the first exception crosses back to the caller.
-    std::exception_ptr failure;
-    std::mutex guard;
     std::vector<TileBuffers> buffers(std::size_t(pool.threads()));
     for (std::size_t i = 0; i < sources.size(); ++i) {
         const PackedPart& p = m->parts[i];
         const std::int64_t grain = std::max<std::int64_t>(1, p.tiles / (std::int64_t(pool.threads()) * 4));
         pool.parallel_for(p.tiles, grain, [&](int worker, std::int64_t begin, std::int64_t end) {
-            try {
-                TileBuffers& b = buffers[std::size_t(worker)];
-                fit(b, p);
-                for (std::int64_t t = begin; t < end; ++t)
-                    pack_tile(*sources[i], p, t, b);
-            } catch (...) {
-                const std::lock_guard lock(guard);
-                if (!failure) failure = std::current_exception();
-            }
+            TileBuffers& b = buffers[std::size_t(worker)];
+            fit(b, p);
+            for (std::int64_t t = begin; t < end; ++t)
+                pack_tile(*sources[i], p, t, b);
         });
-        if (failure) std::rethrow_exception(failure);
     }
     return m;
 }

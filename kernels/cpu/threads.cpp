@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <utility>
 
 namespace recto::cpu {
 
@@ -82,8 +83,22 @@ void ThreadPool::run_job(Job job, void* context) {
     running_.store(threads_ - 1, std::memory_order_relaxed);
     epoch_.fetch_add(1);  // publishes the job
     wake_sleepers();
-    job(context, 0);
+    attempt(job, context, 0);
     spin_until([this] { return running_.load(std::memory_order_acquire) == 0; });
+    if (failed_.load(std::memory_order_relaxed)) {
+        failed_.store(false, std::memory_order_relaxed);
+        std::rethrow_exception(std::exchange(failure_, nullptr));
+    }
+}
+
+void ThreadPool::attempt(Job job, void* context, int worker) {
+    try {
+        job(context, worker);
+    } catch (...) {
+        const std::lock_guard lock(failure_guard_);
+        if (!failure_) failure_ = std::current_exception();
+        failed_.store(true, std::memory_order_relaxed);
+    }
 }
 
 void ThreadPool::worker(int index) {
@@ -112,7 +127,7 @@ void ThreadPool::worker(int index) {
         }
         ++seen;
         if (stop_.load()) return;
-        job_(context_, index);
+        attempt(job_, context_, index);
         running_.fetch_sub(1, std::memory_order_release);
     }
 }

@@ -3,6 +3,8 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <exception>
+#include <mutex>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -23,7 +25,8 @@ class ThreadPool {
     void begin_step();
     void end_step();
 
-    // Runs body(worker) on every worker and returns when all are done.
+    // Runs body(worker) on every worker and returns when all are done. Of exceptions the first is thrown
+    // again here.
     template <class Body>
     void parallel(Body&& body) {
         using B = std::remove_reference_t<Body>;
@@ -53,6 +56,7 @@ class ThreadPool {
   private:
     using Job = void (*)(void* context, int worker);
     void run_job(Job job, void* context);
+    void attempt(Job job, void* context, int worker);
     void wake_sleepers();
     void worker(int index);
 
@@ -67,6 +71,9 @@ class ThreadPool {
     std::atomic<bool> stop_{false};
     std::atomic<std::int32_t> sleepers_{0};
     std::atomic<std::uint32_t> gate_{0};
+    std::mutex failure_guard_;
+    std::exception_ptr failure_;
+    std::atomic<bool> failed_{false};
     std::vector<std::thread> workers_;
 };
 

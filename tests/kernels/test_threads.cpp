@@ -1,0 +1,80 @@
+// The CPU's worker pool: every index once, whatever the sleep; exceptions cross back. Meant to run under TSan
+// too.
+#include <chrono>
+#include <ctime>
+#include <stdexcept>
+
+#include "kernels/cpu/threads.h"
+
+#include <QTest>
+
+#include "support/registry.h"
+
+using recto::cpu::ThreadPool;
+
+class TestThreads : public QObject {
+    Q_OBJECT
+
+  private slots:
+    void every_index_once() {
+        for (const int threads : {1, 2, 5}) {
+            ThreadPool pool(threads, threads == 5);
+            for (const std::int64_t grain : {1, 7, 1000}) {
+                for (int round = 0; round < 200; ++round) {
+                    if (round % 50 == 0) pool.begin_step();
+                    if (round % 50 == 40) {
+                        pool.end_step();
+                        std::this_thread::sleep_for(
+                            std::chrono::microseconds(round * 3));  // workers fall asleep
+                    }
+                    std::vector<int> seen(103);
+                    pool.parallel_for(103, grain, [&](int worker, std::int64_t begin, std::int64_t end) {
+                        if (worker < 0 || worker >= threads) return;
+                        for (std::int64_t i = begin; i < end; ++i)
+                            ++seen[std::size_t(i)];
+                    });
+                    QVERIFY(seen == std::vector<int>(103, 1));
+                }
+            }
+        }
+    }
+
+    void every_worker_runs() {
+        ThreadPool pool(4, false);
+        std::vector<int> runs(4);
+        for (int i = 0; i < 50; ++i)
+            pool.parallel([&](int worker) { ++runs[std::size_t(worker)]; });
+        QVERIFY(runs == std::vector<int>(4, 50));
+    }
+
+    void exceptions_cross_back_and_the_pool_lives_on() {
+        ThreadPool pool(3, false);
+        for (int i = 0; i < 20; ++i) {
+            QVERIFY_EXCEPTION_THROWN(pool.parallel_for(100, 1,
+                                                       [](int, std::int64_t begin, std::int64_t) {
+                                                           if (begin % 10 == 3)
+                                                               throw std::runtime_error("broken");
+                                                       }),
+                                     std::runtime_error);
+            std::atomic<int> n{0};
+            pool.parallel([&](int) { ++n; });
+            QCOMPARE(n.load(), 3);
+        }
+    }
+
+    void idle_workers_sleep() {
+        // 100 µs after the last job no processor time is used: 20 ms of rest cost far less than 20 ms × 3
+        // workers.
+        ThreadPool pool(4, false);
+        pool.begin_step();
+        pool.parallel([](int) {});
+        pool.end_step();
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        const std::clock_t before = std::clock();
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        QVERIFY(double(std::clock() - before) / CLOCKS_PER_SEC < 0.02);
+    }
+};
+
+RECTO_TEST_CLASS(TestThreads);
+#include "test_threads.moc"
