@@ -397,7 +397,8 @@ void list_variants(const CpuOptions& options, std::ostream& out) {
     for (const LinearCase& c : linear_cases()) {
         for (const SyntheticSpec& p : c.parts) {
             for (const std::int64_t rows : {1, 3, 8, 16, 512}) {
-                const cpu::PanelPlan plan = cpu::plan_panels(rows, table.max_rows);
+                const cpu::PanelPlan plan = cpu::plan_panels(
+                    rows, p.form.grouped && c.mode == Activations::int8 ? table.int8_rows : table.max_rows);
                 const int chunk = p.form.group_size % 32 == 0 || p.form.group_size == p.cols ? 32 : 16;
                 const std::string kernel =
                     p.form.grouped

@@ -115,12 +115,13 @@ const KernelTable& select_table(const CpuFeatures& f, const std::string& max_isa
     }
     if (max_isa == "amx") {
         if (!f.amx_int8) throw missing("AMX");
-        return avx512_kernels();
+        return amx_kernels();
     }
     if (!max_isa.empty()) {
         throw Error(ErrorKind::argument,
                     "max_isa: expected scalar, avx2, avx512 or amx, found \"" + max_isa + "\"");
     }
+    if (f.amx_int8) return amx_kernels();
     if (f.avx512) return avx512_kernels();
     if (f.avx2) return avx2_kernels();
     return scalar_kernels();

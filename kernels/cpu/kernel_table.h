@@ -21,8 +21,9 @@ inline std::size_t float_panel_bytes(std::int64_t cols, int rows) {
 
 struct GroupedTile {
     const std::uint8_t* values = nullptr;
-    const float* scale = nullptr;   // [groups][16]
-    const float* offset = nullptr;  // [groups][16]; not read by kernels without offset
+    const std::uint8_t* bytes = nullptr;  // AMX: the values, one byte each
+    const float* scale = nullptr;         // [groups][16]
+    const float* offset = nullptr;        // [groups][16]; not read by kernels without offset
     std::int64_t groups = 0;
     std::int64_t chunks_per_group = 0;
     std::int64_t chunks = 0;
@@ -65,7 +66,8 @@ using PartitionKernel = void (*)(const PartitionArgs&);
 
 struct KernelTable {
     const char* name = "";
-    int max_rows = 1;
+    int max_rows = 1;   // of a panel
+    int int8_rows = 1;  // the same where all of a weight's parts take int8 activations
     // The largest panel a kernel exists for that is not wider than needed for `rows`: 1, 2, 4, 8, 12.
     TileKernel (*tile)(const TileVariant& variant, int panel_rows) = nullptr;
     DenseKernel (*dense)(DType dtype, int panel_rows) = nullptr;
@@ -88,6 +90,11 @@ struct KernelTable {
     void (*store_v)(DType dtype, const float* x, int head_dim, int slot, void* v) = nullptr;
     std::int32_t (*argmax)(const float* x, std::int64_t n) = nullptr;
 
+    // AMX only, else null. Tiles are a thread's state: shaped for a chunk before products, given back after.
+    void (*configure_tiles)(int chunk) = nullptr;
+    void (*release_tiles)() = nullptr;
+    void (*unpack_nibbles)(const std::uint8_t* values, std::size_t bytes, std::uint8_t* out) = nullptr;
+
     // For ceilings: sums of a run of memory; `steps` rounds of register-only products, returning operations
     // done.
     std::int32_t (*read_memory)(const std::uint8_t* p, std::size_t bytes) = nullptr;
@@ -104,5 +111,6 @@ struct KernelTable {
 const KernelTable& scalar_kernels();
 const KernelTable& avx2_kernels();
 const KernelTable& avx512_kernels();
+const KernelTable& amx_kernels();
 
 }  // namespace recto::cpu

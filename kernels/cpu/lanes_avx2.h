@@ -123,19 +123,16 @@ struct Avx2Lanes {
     }
 
     using Bytes = I;
-    // vpmaddubsw saturates at 16 bits, so full bytes go as u = s + 128 with |s| * |x| * 2 ≤ 32512, and the
-    // shift is given back by a second product with constant 128 split as 64 + 64 (also within 16 bits).
+    // vpmaddubsw saturates at 16 bits, so full bytes are taken as u − 128: two products of |u − 128| ≤ 128
+    // and |x| ≤ 127 stay within 32,512.
+    static constexpr bool bytes_shifted = true;
     static I dot(I acc, Bytes w, const std::int8_t* x) {
-        const __m256i v = four(x);
-        const __m256i flip = _mm256_set1_epi8(-128);
-        const __m256i back = _mm256_slli_epi32(
-            _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_set1_epi8(64), v), _mm256_set1_epi16(1)), 1);
+        const __m256i v = four(x), flip = _mm256_set1_epi8(-128), one = _mm256_set1_epi16(1);
         const __m256i sa = _mm256_xor_si256(w.a, flip), sb = _mm256_xor_si256(w.b, flip);
         const __m256i pa = _mm256_maddubs_epi16(_mm256_abs_epi8(sa), _mm256_sign_epi8(v, sa));
         const __m256i pb = _mm256_maddubs_epi16(_mm256_abs_epi8(sb), _mm256_sign_epi8(v, sb));
-        const __m256i one = _mm256_set1_epi16(1);
-        return {_mm256_add_epi32(acc.a, _mm256_add_epi32(_mm256_madd_epi16(pa, one), back)),
-                _mm256_add_epi32(acc.b, _mm256_add_epi32(_mm256_madd_epi16(pb, one), back))};
+        return {_mm256_add_epi32(acc.a, _mm256_madd_epi16(pa, one)),
+                _mm256_add_epi32(acc.b, _mm256_madd_epi16(pb, one))};
     }
     // Weights 0 … 15: two products are at most 3810.
     static I dot_nibbles(I acc, Bytes w, const std::int8_t* x) {

@@ -99,7 +99,8 @@ struct Avx512Lanes {
     static std::int32_t sum_i(I a) { return _mm512_reduce_add_epi32(a); }
     static std::int32_t largest_i(I a) { return _mm512_reduce_max_epi32(a); }
 
-    // acc[lane] += Σ over 4 of w.u8[4 lane + i] * x.s8[i]; w comes from unpack4 / load_bytes.
+    // acc[lane] += Σ over 4 of w.u8[4 lane + i] * x.s8[i]; with bytes_shifted, `dot` takes w − 128 for w.
+    static constexpr bool bytes_shifted = false;
     using Bytes = __m512i;
     static I dot(I acc, Bytes w, const std::int8_t* x) {
         std::int32_t four;

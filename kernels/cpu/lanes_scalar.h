@@ -166,6 +166,7 @@ struct ScalarLanes {
     struct Bytes {
         std::uint8_t v[64];
     };
+    static constexpr bool bytes_shifted = false;
     static I dot(const I& acc, const Bytes& w, const std::int8_t* x) {
         return each_i([&](int i) {
             std::int32_t s = acc.v[i];

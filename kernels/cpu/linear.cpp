@@ -32,7 +32,7 @@ class LinearRun {
           w_(w),
           epilogue_(epilogue),
           out_(out),
-          plan_(plan_panels(x.rows, backend.kernels_.max_rows)) {}
+          plan_(plan_panels(x.rows, panel_rows(backend.kernels_, w))) {}
 
     void prepare_inputs() {
         if (backend_.panels_.size() < w_.inputs.size()) backend_.panels_.resize(w_.inputs.size());
@@ -92,10 +92,18 @@ class LinearRun {
                     else
                         plain_unit(worker, unit, first, last);
                 }
+                release_tiles(worker);
             });
     }
 
   private:
+    static int panel_rows(const KernelTable& kernels, const PackedMatrix& w) {
+        for (const PackedMatrix::Input& in : w.inputs) {
+            if (!in.quantized) return kernels.max_rows;
+        }
+        return kernels.int8_rows;
+    }
+
     struct Input {
         std::uint8_t* panels = nullptr;
         std::size_t stride = 0;  // bytes of a full panel
@@ -103,6 +111,7 @@ class LinearRun {
     struct Prepared {  // a tile, ready to meet panels
         const PackedPart* part = nullptr;
         GroupedTile tile;
+        TileKernel full = nullptr, tail = nullptr;  // of panels of plan_.size and plan_.tail_size rows
     };
 
     static std::size_t panel_bytes(const PackedMatrix::Input& in, std::int64_t chunks, int rows) {
@@ -127,10 +136,29 @@ class LinearRun {
         p.tile.chunks_per_group = part.chunks_per_group;
         p.tile.chunks = part.chunks;
         p.tile.group_size = part.form.group_size;
+        const TileVariant variant = variant_of(part.form, part.chunk, w_.mode);
+        if (plan_.full > 0) p.full = kernels_.tile(variant, plan_.size);
+        if (plan_.tail_rows > 0) p.tail = kernels_.tile(variant, plan_.tail_size);
+        if (uses_tiles()) p.tile.bytes = bytes_of(w, part, p.tile.values, which);
         return p;
     }
 
-    void multiply(const Prepared& p, std::int64_t panel, float* sums) const {
+    bool uses_tiles() const { return kernels_.configure_tiles != nullptr && plan_.size > kernels_.max_rows; }
+
+    // One byte a value: as packed, or 4-bit ones unpacked into half `which` of the scratch.
+    const std::uint8_t* bytes_of(CpuBackend::Worker& w, const PackedPart& part, const std::uint8_t* values,
+                                 int which) const {
+        if (part.form.integer != QuantInt::u4) return values;
+        std::int64_t most = 0;
+        for (const PackedPart& p : w_.parts)
+            most = std::max(most, p.chunks * p.chunk);
+        const std::size_t room = std::size_t(most) * lanes;
+        std::uint8_t* out = w.bytes.get<std::uint8_t>(2 * room) + (which == 0 ? 0 : room);
+        kernels_.unpack_nibbles(values, std::size_t(part.chunks * part.chunk) * lanes / 2, out);
+        return out;
+    }
+
+    void multiply(int worker, const Prepared& p, std::int64_t panel, float* sums) {
         const Input& in = inputs_[std::size_t(p.part->input)];
         const std::uint8_t* x = in.panels + std::size_t(panel) * in.stride;
         const int size = panel < plan_.full ? plan_.size : plan_.tail_size;
@@ -139,7 +167,20 @@ class LinearRun {
                                                      reinterpret_cast<const float*>(x), sums);
             return;
         }
-        kernels_.tile(variant_of(p.part->form, p.part->chunk, w_.mode), size)(p.tile, x, sums);
+        if (uses_tiles() && size > kernels_.max_rows) shape_tiles(worker, p.part->chunk);
+        (panel < plan_.full ? p.full : p.tail)(p.tile, x, sums);
+    }
+
+    void shape_tiles(int worker, int chunk) {
+        int& shaped = backend_.workers_[std::size_t(worker)].tile_chunk;
+        if (shaped == chunk) return;
+        kernels_.configure_tiles(chunk);
+        shaped = chunk;
+    }
+    void release_tiles(int worker) {
+        int& shaped = backend_.workers_[std::size_t(worker)].tile_chunk;
+        if (shaped != 0) kernels_.release_tiles();
+        shaped = 0;
     }
 
     int rows_of(std::int64_t panel) const {
@@ -161,7 +202,7 @@ class LinearRun {
         alignas(64) float sums[max_panel_rows * lanes];
         const int n = int(std::min<std::int64_t>(lanes, part.rows - unit * lanes));
         for (std::int64_t panel = first; panel < last; ++panel) {
-            multiply(p, panel, sums);
+            multiply(worker, p, panel, sums);
             kernels_.epilogue(epilogue_, sums, nullptr, bias(part, unit), nullptr, rows_of(panel),
                               output(panel, part.first_output + unit * lanes), out_.row_stride, n);
         }
@@ -179,8 +220,8 @@ class LinearRun {
         alignas(64) float gate_sums[max_panel_rows * lanes], up_sums[max_panel_rows * lanes];
         const int n = int(std::min<std::int64_t>(lanes, width - unit * lanes));
         for (std::int64_t panel = first; panel < last; ++panel) {
-            multiply(g, panel, gate_sums);
-            multiply(u, panel, up_sums);
+            multiply(worker, g, panel, gate_sums);
+            multiply(worker, u, panel, up_sums);
             kernels_.epilogue(epilogue_, gate_sums, up_sums, bias(gate, unit), bias(up, up_tile),
                               rows_of(panel), output(panel, unit * lanes), out_.row_stride, n);
         }

@@ -11,6 +11,9 @@
 
 namespace recto::cpu {
 
+// How far ahead of the products weights are asked for: what a core of 40 GB/s misses in 100 ns, twice.
+constexpr std::ptrdiff_t prefetch_bytes = 8192;
+
 template <class L, bool Nibbles, bool Signed, bool Offset, int Chunk, int Rows>
 void int8_tile(const GroupedTile& tile, const void* panel_memory, float* out) {
     constexpr int steps = Chunk / 4;
@@ -25,6 +28,11 @@ void int8_tile(const GroupedTile& tile, const void* panel_memory, float* out) {
         const typename L::F scale = L::load(tile.scale + g * lanes);
         const typename L::F offset = Offset ? L::load(tile.offset + g * lanes) : L::zero();
         for (std::int64_t c = 0; c < tile.chunks_per_group; ++c) {
+            if constexpr (Rows <= 4) {  // few rows: memory is the limit, and tiles follow each other in it
+#pragma GCC unroll 8
+                for (int j = 0; j < chunk_bytes / 64; ++j)
+                    L::prefetch(values + prefetch_bytes + 64 * j);
+            }
             typename L::Bytes w[steps];
             if constexpr (Nibbles) {
 #pragma GCC unroll 8
@@ -49,8 +57,11 @@ void int8_tile(const GroupedTile& tile, const void* panel_memory, float* out) {
             for (int r = 0; r < Rows; r += jam) {
                 typename L::I dot[jam];
 #pragma GCC unroll 4
-                for (int i = 0; i < jam; ++i)
-                    dot[i] = Signed ? L::set1_i(shift_x[r + i]) : L::zero_i();
+                for (int i = 0; i < jam; ++i) {
+                    dot[i] = L::zero_i();
+                    if (!Nibbles && Signed && !L::bytes_shifted) dot[i] = L::set1_i(shift_x[r + i]);
+                    if (!Nibbles && !Signed && L::bytes_shifted) dot[i] = L::set1_i(-shift_x[r + i]);
+                }
 #pragma GCC unroll 8
                 for (int j = 0; j < steps; ++j) {
 #pragma GCC unroll 4

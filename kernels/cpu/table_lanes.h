@@ -12,6 +12,7 @@ constexpr KernelTable make_table(const char* name) {
     KernelTable t;
     t.name = name;
     t.max_rows = L::max_rows;
+    t.int8_rows = L::max_rows;
     t.tile = select_tile<L>;
     t.dense = select_dense<L>;
     t.planes = decode_planes<L>;

@@ -2,9 +2,10 @@
 // the same bits in every instruction set, however the prompt is cut into chunks, and for every block size.
 
 // Before Qt, whose keyword `slots` is a member of StepBatch.
-#include <QTest>
 #include "kernels/check.h"
 #include "kernels/cpu/isa.h"
+
+#include <QTest>
 
 #include "support/registry.h"
 

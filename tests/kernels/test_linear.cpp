@@ -3,10 +3,11 @@
 #include <cstring>
 
 // Before Qt, whose keyword `slots` is a member of StepBatch.
-#include <QTest>
 #include "kernels/check.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/error.h"
+
+#include <QTest>
 
 #include "support/registry.h"
 
