@@ -48,7 +48,6 @@ int main(int argc, char** argv) {
     add_logits(app, code);
     add_inspect(app, code);
     add_bench(app, code);
-    add_kernels(app, code);
     add_version(app, code);
     try {
         app.parse(argc, argv);
