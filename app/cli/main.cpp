@@ -32,6 +32,17 @@ int fail(const std::string& sentence, int code) {
     return code;
 }
 
+// CLI11 would say that a command is missing, not which word it did not know. Empty if the first word is fine.
+std::string unknown_command(const CLI::App& app, int argc, char** argv) {
+    if (argc < 2 || argv[1][0] == '-') return {};
+    std::string names;
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+        if (command->get_name() == argv[1]) return {};
+        names += (names.empty() ? "" : ", ") + command->get_name();
+    }
+    return "expected a command (" + names + "), found " + argv[1];
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -49,6 +60,8 @@ int main(int argc, char** argv) {
     add_inspect(app, code);
     add_bench(app, code);
     add_version(app, code);
+    if (const std::string why = unknown_command(app, argc, argv); !why.empty())
+        return fail(why, exit_arguments);
     try {
         app.parse(argc, argv);
         std::cout.flush();
