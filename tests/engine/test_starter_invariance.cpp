@@ -1,9 +1,11 @@
 // The same text alone, in a batch, chunked, after preemption and from the prefix cache, on the real model in
 // both activation modes. The reference is each prompt run alone; that text itself is held against an
 // independent implementation in tests/model.
+// Before Qt, whose keyword macros would rewrite StepBatch::slots.
+#include "support/model_data.h"
+
 #include <QTest>
 
-#include "support/model_data.h"
 #include "support/registry.h"
 
 using namespace recto;

@@ -1,10 +1,12 @@
 // The starter model against an independent float64 forward (tests/data/model/numpy_llama.py) over 619
 // positions, and its greedy text on ten prompts.
+// Before Qt, whose keyword macros would rewrite StepBatch::slots.
+#include "support/model_data.h"
+
 #include <QTest>
 #include <algorithm>
 
 #include "kernels/error.h"
-#include "support/model_data.h"
 #include "support/registry.h"
 
 using namespace recto;

@@ -1,5 +1,9 @@
 // Stored expectations of models: ids, logits, greedy tokens; and engine runs to hold against them.
 #pragma once
+// clang-format off: the engine comes before Qt, whose keyword macros would rewrite StepBatch::slots
+#include "engine/engine.h"
+#include "engine/model/sequence_logits.h"
+// clang-format on
 #include <QByteArray>
 #include <QFile>
 #include <QString>
@@ -10,9 +14,6 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
-
-#include "engine/engine.h"
-#include "engine/model/sequence_logits.h"
 
 namespace recto::test {
 
