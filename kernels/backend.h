@@ -45,8 +45,10 @@ class PackedWeight {
 
 // How activations meet quantized weights. Dense weights ignore it.
 enum class Activations : std::uint8_t {
-    int8,      // rows are quantized to int8 in groups of 32, integer dot products
-    floating,  // weights are dequantized in registers, FP32 (CPU) or 16-bit (CUDA) products
+    int8,        // rows are quantized to int8 in groups of 32, integer dot products
+    int8_twice,  // the row so, then what its rounding left so, and both products added: about 15 bits.
+                 // For the few products whose rounding a model's answers feel most, at twice the arithmetic
+    floating,    // weights are dequantized in registers, FP32 (CPU) or 16-bit (CUDA) products
 };
 
 struct KvShape {

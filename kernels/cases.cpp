@@ -95,9 +95,24 @@ std::vector<LinearCase> linear_cases() {
              Activations::int8,
              e});
     }
+    // Twice int8: every integer type and sum width, a permuted input, a dense part beside a quantized one.
+    auto twice = [&](const std::string& name, const std::vector<SyntheticSpec>& parts, Epilogue e) {
+        cases.push_back({name + " int8 twice", parts, Activations::int8_twice, e});
+    };
+    twice("Q4_1 100x576 bias", {spec(100, 576, q4_1, 50, true)}, Epilogue::add);
+    twice("Q8_0 259x576", {spec(259, 576, q8_0, 51)}, Epilogue::store);
+    twice("Q6_K 40x768", {spec(40, 768, q6_k, 52)}, Epilogue::store);
+    twice("AWQ g128 64x384 act-order", {spec(64, 384, awq128, 53, true, true)}, Epilogue::store);
+    twice("whole row 19x48", {spec(19, 48, whole(u4, 48), 54)}, Epilogue::store);
+    twice("silu gate|up Q5_1 48x96", {spec(48, 96, q5_1, 55), spec(48, 96, q5_1, 56)}, Epilogue::silu_mul);
+    twice("Q4_0|BF16 32x96", {spec(32, 96, q4_0, 57), spec(32, 96, dense_form(DType::bf16), 58)},
+          Epilogue::store);
     // q|k|v of unlike formats, as K-quant mixes have them.
-    for (const Activations mode : {Activations::int8, Activations::floating}) {
-        cases.push_back({std::string("q|k|v Q4_K|Q4_K|Q6_K") + (mode == Activations::int8 ? "" : " floating"),
+    for (const Activations mode : {Activations::int8, Activations::int8_twice, Activations::floating}) {
+        const char* way = mode == Activations::int8         ? ""
+                          : mode == Activations::int8_twice ? " int8 twice"
+                                                            : " floating";
+        cases.push_back({std::string("q|k|v Q4_K|Q4_K|Q6_K") + way,
                          {spec(96, 256, q4_k, 40), spec(40, 256, q4_k, 41), spec(40, 256, q6_k, 42)},
                          mode,
                          Epilogue::store});

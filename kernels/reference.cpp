@@ -25,7 +25,32 @@ std::vector<double> quantized_activations(const float* x, std::int64_t rows, std
     return out;
 }
 
+std::vector<double> twice_quantized_activations(const float* x, std::int64_t rows, std::int64_t cols) {
+    std::vector<double> sum = quantized_activations(x, rows, cols);
+    std::vector<float> left(sum.size());
+    // scale · q is rounded to FP32 before it is taken off, as the kernels do.
+    for (std::size_t i = 0; i < sum.size(); ++i)
+        left[i] = x[i] - float(sum[i]);
+    const std::vector<double> second = quantized_activations(left.data(), rows, cols);
+    for (std::size_t i = 0; i < sum.size(); ++i)
+        sum[i] += second[i];
+    return sum;
+}
+
 namespace {
+
+std::vector<double> as_kernels_see(const std::vector<float>& row, Activations mode) {
+    const auto cols = std::int64_t(row.size());
+    switch (mode) {
+        case Activations::int8:
+            return quantized_activations(row.data(), 1, cols);
+        case Activations::int8_twice:
+            return twice_quantized_activations(row.data(), 1, cols);
+        case Activations::floating:
+            break;
+    }
+    return {row.begin(), row.end()};
+}
 
 double gate(double x, Epilogue kind) {
     if (kind == Epilogue::silu_mul) return x / (1.0 + std::exp(-x));
@@ -44,15 +69,14 @@ LinearResult linear(const float* x, std::int64_t rows, std::span<const WeightRow
     std::int64_t first = 0;
     std::vector<float> w_row(static_cast<std::size_t>(cols)), input(static_cast<std::size_t>(cols));
     for (const WeightRows* w : parts) {
-        const bool quantized = w->form().grouped && mode == Activations::int8;
+        const Activations seen = w->form().grouped ? mode : Activations::floating;
         const auto order = w->input_permutation();
         std::vector<double> in(static_cast<std::size_t>(rows * cols));
         for (std::int64_t r = 0; r < rows; ++r) {
             for (std::int64_t k = 0; k < cols; ++k) {
                 input[std::size_t(k)] = x[r * cols + (order.empty() ? k : order[std::size_t(k)])];
             }
-            const std::vector<double> q = quantized ? quantized_activations(input.data(), 1, cols)
-                                                    : std::vector<double>(input.begin(), input.end());
+            const std::vector<double> q = as_kernels_see(input, seen);
             std::copy(q.begin(), q.end(), in.begin() + r * cols);
         }
         const bool grouped = w->form().grouped;

@@ -9,6 +9,8 @@ namespace recto::reference {
 
 // Rows as int8 mode sees them: groups of 32, scale = largest / 127 in FP32, values rounded half to even.
 std::vector<double> quantized_activations(const float* x, std::int64_t rows, std::int64_t cols);
+// Twice: the row, then what x − scale · q left of it (in FP32), each quantized so; their sum.
+std::vector<double> twice_quantized_activations(const float* x, std::int64_t rows, std::int64_t cols);
 
 // out [rows, Σ outputs] or, gated, half of them. `magnitude` [same] is Σ |terms|: rounding errors scale with
 // it.

@@ -40,8 +40,8 @@ class Loader {
 
     void load_weights() {
         const ModelConfig& c = model_.config;
-        model_.embedding = pack({TensorRole::embedding}, 0, model_.activations);
-        if (!c.tied_embedding) model_.lm_head = pack({TensorRole::lm_head}, 0, model_.activations);
+        model_.embedding = pack({TensorRole::embedding}, 0, sensitive());
+        if (!c.tied_embedding) model_.lm_head = pack({TensorRole::lm_head}, 0, sensitive());
         model_.output_norm = norm(TensorRole::output_norm, 0, true);
         model_.layers.resize(std::size_t(c.layers));
         for (int i = 0; i < c.layers; ++i)
@@ -59,7 +59,7 @@ class Loader {
         const ModelConfig& c = model_.config;
         LayerWeights& w = model_.layers[std::size_t(i)];
         w.attn_norm = norm(TensorRole::attn_norm, i, true);
-        w.qkv = pack({TensorRole::attn_q, TensorRole::attn_k, TensorRole::attn_v}, i, model_.activations);
+        w.qkv = pack({TensorRole::attn_q, TensorRole::attn_k, TensorRole::attn_v}, i, sensitive());
         if (c.qk_norm) {
             w.q_norm = norm(TensorRole::attn_q_norm, i, true);
             w.k_norm = norm(TensorRole::attn_k_norm, i, true);
@@ -73,6 +73,13 @@ class Loader {
             w.ffn_post_norm = norm(TensorRole::ffn_post_norm, i, true);
         }
         source_.release_pages();
+    }
+
+    // Attention's inputs and the logits feel int8 rounding most: on SmolLM2-135M they hold 57 % of the
+    // divergence from float32 (0.00086 and 0.00079 of 0.00295 nats over 619 tokens) and, alone, 15 % of the
+    // products of a layer.
+    Activations sensitive() const {
+        return model_.activations == Activations::int8 ? Activations::int8_twice : model_.activations;
     }
 
     std::unique_ptr<PackedWeight> pack(std::initializer_list<TensorRole> roles, int layer, Activations mode) {

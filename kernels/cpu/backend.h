@@ -77,7 +77,7 @@ class CpuBackend final : public Backend {
     friend class LinearRun;
     friend class AttentionRun;
     struct Worker {  // scratch of one thread
-        Scratch scale, offset, bytes, scores, state, partial, lists;
+        Scratch scale, offset, bytes, left, scores, state, partial, lists;
         int tile_chunk = 0;  // AMX: what the tiles are shaped for now; 0: released
     };
 

@@ -12,12 +12,29 @@ namespace recto::cpu {
 
 namespace {
 
-// [cols padded to 32][panel rows]; the padding is zero.
+// [cols padded to 32][panel rows]; the padding is zero. A row of `zero_cols` zeros when there is no x.
 void fill_float_panel(const float* x, const std::int32_t* order, std::int64_t cols, int panel_rows, int r,
-                      float* panel) {
-    const std::int64_t padded = (cols + 31) / 32 * 32;
+                      float* panel, std::int64_t zero_cols = 0) {
+    const std::int64_t padded = (std::max(cols, zero_cols) + 31) / 32 * 32;
     for (std::int64_t k = 0; k < padded; ++k) {
         panel[k * panel_rows + r] = k < cols ? x[order != nullptr ? order[k] : k] : 0.0F;
+    }
+}
+
+// What rounding to int8 left of a row: x − scale · q, in the panel's own order of inputs. Plain loops: the
+// same bits under every instruction set.
+void subtract_quantized(const float* x, const std::int32_t* order, std::int64_t cols, int chunk,
+                        int panel_rows, int r, const std::uint8_t* panel, float* left) {
+    for (std::int64_t c = 0; c * chunk < cols; ++c) {
+        const std::uint8_t* at = panel + std::size_t(c) * int8_panel_bytes(1, chunk, panel_rows);
+        const auto* q = reinterpret_cast<const std::int8_t*>(at) + r * chunk;
+        float scale;
+        std::memcpy(&scale, at + panel_rows * chunk + 4 * r, sizeof scale);
+        const std::int64_t first = c * chunk, n = std::min<std::int64_t>(chunk, cols - first);
+        for (std::int64_t i = 0; i < n; ++i) {
+            const float taken = scale * float(q[i]);
+            left[first + i] = x[order != nullptr ? order[first + i] : first + i] - taken;
+        }
     }
 }
 
@@ -32,7 +49,8 @@ class LinearRun {
           w_(w),
           epilogue_(epilogue),
           out_(out),
-          plan_(plan_panels(x.rows, panel_rows(backend.kernels_, w))) {}
+          terms_(w.mode == Activations::int8_twice ? 2 : 1),
+          plan_(plan_panels(x.rows * terms_, panel_rows(backend.kernels_, w))) {}
 
     void prepare_inputs() {
         if (backend_.panels_.size() < w_.inputs.size()) backend_.panels_.resize(w_.inputs.size());
@@ -45,18 +63,9 @@ class LinearRun {
                 form.stride * std::size_t(plan_.full) + panel_bytes(in, chunks, plan_.tail_size) + 64);
             inputs_.push_back(form);
             const std::int32_t* order = in.permutation.empty() ? nullptr : in.permutation.data();
-            backend_.pool_.parallel_for(x_.rows, 4, [&](int, std::int64_t begin, std::int64_t end) {
-                for (std::int64_t r = begin; r < end; ++r) {
-                    const std::int64_t p = r / plan_.size;
-                    const int size = p < plan_.full ? plan_.size : plan_.tail_size;
-                    const int at = int(r % plan_.size);
-                    std::uint8_t* panel = form.panels + std::size_t(p) * form.stride;
-                    const float* row = x_.f32() + r * x_.row_stride;
-                    if (in.quantized)
-                        kernels_.quantize(row, order, x_.cols, in.chunk, size, at, panel);
-                    else
-                        fill_float_panel(row, order, x_.cols, size, at, reinterpret_cast<float*>(panel));
-                }
+            backend_.pool_.parallel_for(x_.rows, 4, [&](int worker, std::int64_t begin, std::int64_t end) {
+                for (std::int64_t r = begin; r < end; ++r)
+                    fill_row(worker, in, form, order, r);
             });
         }
     }
@@ -97,6 +106,33 @@ class LinearRun {
     }
 
   private:
+    struct Input {
+        std::uint8_t* panels = nullptr;
+        std::size_t stride = 0;  // bytes of a full panel
+    };
+
+    // Row r into its place, or its two terms into two neighbouring places: every panel size but 1 is even,
+    // and two terms never meet a panel of 1.
+    void fill_row(int worker, const PackedMatrix::Input& in, const Input& form, const std::int32_t* order,
+                  std::int64_t r) {
+        const std::int64_t place = r * terms_, p = place / plan_.size;
+        const int size = p < plan_.full ? plan_.size : plan_.tail_size;
+        const int at = int(place % plan_.size);
+        std::uint8_t* panel = form.panels + std::size_t(p) * form.stride;
+        const float* row = x_.f32() + r * x_.row_stride;
+        if (!in.quantized) {
+            fill_float_panel(row, order, x_.cols, size, at, reinterpret_cast<float*>(panel));
+            if (terms_ == 2)
+                fill_float_panel(nullptr, nullptr, 0, size, at + 1, reinterpret_cast<float*>(panel), x_.cols);
+            return;
+        }
+        kernels_.quantize(row, order, x_.cols, in.chunk, size, at, panel);
+        if (terms_ == 1) return;
+        float* left = backend_.workers_[std::size_t(worker)].left.get<float>(std::size_t(x_.cols));
+        subtract_quantized(row, order, x_.cols, in.chunk, size, at, panel, left);
+        kernels_.quantize(left, nullptr, x_.cols, in.chunk, size, at + 1, panel);
+    }
+
     static int panel_rows(const KernelTable& kernels, const PackedMatrix& w) {
         for (const PackedMatrix::Input& in : w.inputs) {
             if (!in.quantized) return kernels.max_rows;
@@ -104,10 +140,6 @@ class LinearRun {
         return kernels.int8_rows;
     }
 
-    struct Input {
-        std::uint8_t* panels = nullptr;
-        std::size_t stride = 0;  // bytes of a full panel
-    };
     struct Prepared {  // a tile, ready to meet panels
         const PackedPart* part = nullptr;
         GroupedTile tile;
@@ -165,10 +197,19 @@ class LinearRun {
         if (!p.part->form.grouped) {
             kernels_.dense(p.part->form.dense, size)(p.tile.values, p.part->cols,
                                                      reinterpret_cast<const float*>(x), sums);
-            return;
+        } else {
+            if (uses_tiles() && size > kernels_.max_rows) shape_tiles(worker, p.part->chunk);
+            (panel < plan_.full ? p.full : p.tail)(p.tile, x, sums);
         }
-        if (uses_tiles() && size > kernels_.max_rows) shape_tiles(worker, p.part->chunk);
-        (panel < plan_.full ? p.full : p.tail)(p.tile, x, sums);
+        if (terms_ == 2) add_terms(sums, size / 2);
+    }
+
+    // [2 rows][16] → [rows][16]
+    static void add_terms(float* sums, int rows) {
+        for (int r = 0; r < rows; ++r) {
+            for (int i = 0; i < lanes; ++i)
+                sums[r * lanes + i] = sums[2 * r * lanes + i] + sums[(2 * r + 1) * lanes + i];
+        }
     }
 
     void shape_tiles(int worker, int chunk) {
@@ -184,10 +225,11 @@ class LinearRun {
     }
 
     int rows_of(std::int64_t panel) const {
-        return int(std::min<std::int64_t>(plan_.size, x_.rows - panel * plan_.size));
+        const std::int64_t whole = plan_.size / terms_;
+        return int(std::min<std::int64_t>(whole, x_.rows - panel * whole));
     }
     float* output(std::int64_t panel, std::int64_t column) const {
-        return out_.f32() + panel * plan_.size * out_.row_stride + column;
+        return out_.f32() + panel * (plan_.size / terms_) * out_.row_stride + column;
     }
     static const float* bias(const PackedPart& p, std::int64_t t) {
         return p.bias.empty() ? nullptr : p.bias.data() + t * lanes;
@@ -233,6 +275,7 @@ class LinearRun {
     const PackedMatrix& w_;
     Epilogue epilogue_;
     Tensor out_;
+    int terms_;  // places in a panel that a row takes
     PanelPlan plan_;
     std::vector<Input> inputs_;
 };

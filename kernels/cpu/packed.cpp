@@ -270,7 +270,7 @@ void pack_tile(const WeightRows& source, const PackedPart& p, std::int64_t t, Ti
 int input_of(PackedMatrix& m, const WeightRows& source, const PackedPart& p) {
     const auto order = source.input_permutation();
     assert(order.empty() || std::int64_t(order.size()) == p.cols);
-    const bool quantized = p.form.grouped && m.mode == Activations::int8;
+    const bool quantized = p.form.grouped && m.mode != Activations::floating;
     PackedMatrix::Input in{{order.begin(), order.end()}, quantized ? p.chunk : activation_group, quantized};
     for (std::size_t i = 0; i < m.inputs.size(); ++i) {
         if (m.inputs[i].chunk == in.chunk && m.inputs[i].quantized == quantized &&
@@ -300,7 +300,10 @@ std::string PackedMatrix::describe() const {
                             : p.form.integer == QuantInt::u8 ? "u8"
                                                              : "i8";
             one = std::string(q) + " g" + std::to_string(p.form.group_size) + " " + scale_name(p.form.scale) +
-                  offset_name(p.form.offset) + ", " + (mode == Activations::int8 ? "int8" : "float32") +
+                  offset_name(p.form.offset) + ", " +
+                  (mode == Activations::int8         ? "int8"
+                   : mode == Activations::int8_twice ? "int8 (twice)"
+                                                     : "float32") +
                   " activations";
         } else {
             one = std::string(dtype_name(p.form.dense)) + ", float32 activations";
