@@ -1,5 +1,6 @@
 // What tokenizer_config.json adds to a vocabulary: which tokens begin and end texts, and tokens added later.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
