@@ -37,9 +37,11 @@ Ceilings CpuBackend::measure_ceilings() {
     std::vector<double> ops(std::size_t(n) * 8);
     const auto rounds = [&](auto kernel) {
         const double t = seconds([&] {
-            pool_.parallel([&](int worker) {
-                sinks[std::size_t(worker) * 16] = 0.5F;
-                ops[std::size_t(worker) * 8] = kernel(steps, &sinks[std::size_t(worker) * 16]);
+            pool_.parallel_for(n, 1, [&](int, std::int64_t begin, std::int64_t end) {
+                for (std::int64_t i = begin; i < end; ++i) {
+                    sinks[std::size_t(i) * 16] = 0.5F;
+                    ops[std::size_t(i) * 8] = kernel(steps, &sinks[std::size_t(i) * 16]);
+                }
             });
         });
         double total = 0;

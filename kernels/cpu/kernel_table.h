@@ -68,7 +68,7 @@ struct KernelTable {
     const char* name = "";
     int max_rows = 1;   // of a panel
     int int8_rows = 1;  // the same where all of a weight's parts take int8 activations
-    // The largest panel a kernel exists for that is not wider than needed for `rows`: 1, 2, 4, 8, 12.
+    // The largest panel a kernel exists for that is not wider than needed: 1, 2, 4, 6, 8, 12 rows.
     TileKernel (*tile)(const TileVariant& variant, int panel_rows) = nullptr;
     DenseKernel (*dense)(DType dtype, int panel_rows) = nullptr;
     void (*planes)(const PackedPart& part, const std::uint8_t* tile, float* scale, float* offset) = nullptr;

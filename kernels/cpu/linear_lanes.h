@@ -52,7 +52,7 @@ void int8_tile(const GroupedTile& tile, const void* panel_memory, float* out) {
             const auto* shift_x = reinterpret_cast<const std::int32_t*>(sum_x + Rows);
             // A few rows advance together: one sum of 8 dependent products would leave the multipliers
             // waiting.
-            constexpr int jam = Rows % 4 == 0 ? 4 : Rows;
+            constexpr int jam = Rows % 4 == 0 ? 4 : Rows == 6 ? 3 : Rows;
 #pragma GCC unroll 16
             for (int r = 0; r < Rows; r += jam) {
                 typename L::I dot[jam];
@@ -151,7 +151,7 @@ void dense_tile(const void* values, std::int64_t cols, const float* x, float* ou
         L::store(out + r * lanes, acc[r]);
 }
 
-// Which instances exist: panels of 1, 2, 4, 8, 12 rows up to the set's max_rows.
+// Which instances exist: panels of 1, 2, 4, 6, 8, 12 rows up to the set's max_rows.
 template <class L, int Rows>
 TileKernel tile_of(const TileVariant& v) {
     if (v.floating) {
@@ -189,6 +189,9 @@ TileKernel select_tile(const TileVariant& v, int rows) {
             return tile_of<L, 2>(v);
         case 4:
             return tile_of<L, 4>(v);
+        case 6:
+            if constexpr (L::max_rows >= 6) return tile_of<L, 6>(v);
+            break;
         case 8:
             if constexpr (L::max_rows >= 8) return tile_of<L, 8>(v);
             break;
@@ -222,6 +225,9 @@ DenseKernel select_dense(DType d, int rows) {
             return dense_of<L, 2>(d);
         case 4:
             return dense_of<L, 4>(d);
+        case 6:
+            if constexpr (L::max_rows >= 6) return dense_of<L, 6>(d);
+            break;
         case 8:
             if constexpr (L::max_rows >= 8) return dense_of<L, 8>(d);
             break;

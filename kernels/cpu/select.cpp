@@ -5,7 +5,7 @@
 namespace recto::cpu {
 
 PanelPlan plan_panels(std::int64_t rows, int max_rows) {
-    constexpr int sizes[] = {1, 2, 4, 8, 12, 16};
+    constexpr int sizes[] = {1, 2, 4, 6, 8, 12, 16};
     auto cover = [&](std::int64_t n) {
         for (const int s : sizes) {
             if (s >= n && s <= max_rows) return s;

@@ -51,7 +51,6 @@ ThreadPool::ThreadPool(int threads, bool share) : threads_(threads > 0 ? threads
 
 ThreadPool::~ThreadPool() {
     stop_.store(true);
-    epoch_.fetch_add(1);
     wake_sleepers();
     for (std::thread& t : workers_)
         t.join();
@@ -73,62 +72,76 @@ void ThreadPool::end_step() {
     in_step_.store(false);
 }
 
-void ThreadPool::run_job(Job job, void* context) {
-    if (threads_ == 1) {
-        job(context, 0);
-        return;
-    }
-    job_ = job;
-    context_ = context;
-    running_.store(threads_ - 1, std::memory_order_relaxed);
-    epoch_.fetch_add(1);  // publishes the job
-    wake_sleepers();
-    attempt(job, context, 0);
-    spin_until([this] { return running_.load(std::memory_order_acquire) == 0; });
-    if (failed_.load(std::memory_order_relaxed)) {
-        failed_.store(false, std::memory_order_relaxed);
-        std::rethrow_exception(std::exchange(failure_, nullptr));
-    }
+namespace {
+constexpr std::uint64_t field = (1U << 20) - 1;
+std::uint64_t next_chunk(std::uint64_t state) {
+    return state & field;
+}
+std::uint64_t chunks_of(std::uint64_t state) {
+    return (state >> 20) & field;
+}
+}  // namespace
+
+bool ThreadPool::chunks_left() const {
+    const std::uint64_t s = state_.load();
+    return next_chunk(s) < chunks_of(s);
 }
 
-void ThreadPool::attempt(Job job, void* context, int worker) {
-    try {
-        job(context, worker);
-    } catch (...) {
-        const std::lock_guard lock(failure_guard_);
-        if (!failure_) failure_ = std::current_exception();
-        failed_.store(true, std::memory_order_relaxed);
+bool ThreadPool::work_on(int worker) {
+    bool any = false;
+    std::uint64_t s = state_.load(std::memory_order_acquire);
+    while (next_chunk(s) < chunks_of(s)) {
+        if (!state_.compare_exchange_weak(s, s + 1, std::memory_order_acq_rel, std::memory_order_acquire))
+            continue;
+        any = true;
+        try {
+            job_.load(std::memory_order_relaxed)(context_.load(std::memory_order_relaxed), worker,
+                                                 std::int64_t(next_chunk(s)));
+        } catch (...) {
+            const std::lock_guard lock(failure_guard_);
+            if (!failure_) failure_ = std::current_exception();
+        }
+        done_.fetch_add(1, std::memory_order_release);
+        s = state_.load(std::memory_order_acquire);
     }
+    return any;
+}
+
+void ThreadPool::run_job(Job job, void* context, std::int64_t chunks) {
+    job_.store(job, std::memory_order_relaxed);
+    context_.store(context, std::memory_order_relaxed);
+    done_.store(0, std::memory_order_relaxed);
+    const std::uint64_t number = (state_.load(std::memory_order_relaxed) >> 40) + 1;
+    state_.store((number << 40) | (std::uint64_t(chunks) << 20));  // publishes the operation
+    wake_sleepers();
+    work_on(0);
+    spin_until([&] { return done_.load(std::memory_order_acquire) == chunks; });
+    const std::lock_guard lock(failure_guard_);
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
 void ThreadPool::worker(int index) {
     if (share_) setpriority(PRIO_PROCESS, id_t(syscall(SYS_gettid)), 5);
-    std::uint32_t seen = 0;
-    while (true) {
+    while (!stop_.load()) {
+        if (work_on(index)) continue;
         int looks = 0;
         Clock::time_point idle_since{};
-        while (epoch_.load(std::memory_order_acquire) == seen) {
+        while (!chunks_left() && !stop_.load()) {
             pause_briefly();
             if (++looks < 64) continue;
             const auto now = Clock::now();
             if (idle_since == Clock::time_point{}) idle_since = now;
-            if (now - idle_since > polite_spin && (share_ || in_step_.load(std::memory_order_relaxed))) {
-                std::this_thread::yield();
-            }
+            if (now - idle_since > polite_spin) std::this_thread::yield();
             if (now - idle_since <= idle_spin || in_step_.load()) continue;
             // The gate is read first: whoever publishes after our last look finds us among the sleepers and
             // moves it.
             const std::uint32_t gate = gate_.load();
             sleepers_.fetch_add(1);
-            if (epoch_.load() == seen && !in_step_.load()) gate_.wait(gate);
+            if (!chunks_left() && !in_step_.load() && !stop_.load()) gate_.wait(gate);
             sleepers_.fetch_sub(1);
             idle_since = {};
             looks = 0;
         }
-        ++seen;
-        if (stop_.load()) return;
-        attempt(job_, context_, index);
-        running_.fetch_sub(1, std::memory_order_release);
     }
 }
 

@@ -1,5 +1,6 @@
 // The CPU's worker pool: every index once, whatever the sleep; exceptions cross back. Meant to run under TSan
 // too.
+#include <atomic>
 #include <chrono>
 #include <ctime>
 #include <stdexcept>
@@ -39,12 +40,25 @@ class TestThreads : public QObject {
         }
     }
 
-    void every_worker_runs() {
-        ThreadPool pool(4, false);
-        std::vector<int> runs(4);
-        for (int i = 0; i < 50; ++i)
-            pool.parallel([&](int worker) { ++runs[std::size_t(worker)]; });
-        QVERIFY(runs == std::vector<int>(4, 50));
+    void a_missing_worker_holds_nobody_up() {
+        // Worker 1 stays in its first chunk until all others are done: somebody has to do them.
+        ThreadPool pool(2, false);
+        for (int round = 0; round < 20; ++round) {
+            std::atomic<int> others{0};
+            std::atomic<bool> held{false};
+            pool.parallel_for(50, 1, [&](int worker, std::int64_t, std::int64_t) {
+                if (worker == 1 && !held.exchange(true)) {
+                    while (others.load() < 49)
+                        std::this_thread::yield();
+                    return;
+                }
+                ++others;
+                // Worker 0 leaves room for worker 1 to come, but not for ever: the cores may be busy.
+                for (int i = 0; i < 1000 && worker == 0 && !held.load() && others.load() == 1; ++i)
+                    std::this_thread::yield();
+            });
+            QVERIFY(others.load() == (held.load() ? 49 : 50));
+        }
     }
 
     void exceptions_cross_back_and_the_pool_lives_on() {
@@ -57,8 +71,8 @@ class TestThreads : public QObject {
                                                        }),
                                      std::runtime_error);
             std::atomic<int> n{0};
-            pool.parallel([&](int) { ++n; });
-            QCOMPARE(n.load(), 3);
+            pool.parallel_for(10, 1, [&](int, std::int64_t, std::int64_t) { ++n; });
+            QCOMPARE(n.load(), 10);
         }
     }
 
@@ -67,7 +81,7 @@ class TestThreads : public QObject {
         // workers.
         ThreadPool pool(4, false);
         pool.begin_step();
-        pool.parallel([](int) {});
+        pool.parallel_for(3, 1, [](int, std::int64_t, std::int64_t) {});
         pool.end_step();
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
         const std::clock_t before = std::clock();
