@@ -3,6 +3,8 @@
 #include <QCoreApplication>
 #include <QLocale>
 
+#include "ui/starter_model.h"
+
 namespace recto::ui {
 namespace {
 
@@ -31,10 +33,21 @@ QString format_rate(double rate) {
     return QLocale().toString(rate, 'f', rate > 0 && rate < 10 ? 1 : 0);
 }
 
+QString kernels_title(const DeviceInfo& device) {
+    QString text = QString::fromStdString(device.kernels).section(QStringLiteral(" ("), 0, 0);
+    if (text.startsWith(QStringLiteral("avx512"))) text.replace(0, 6, QStringLiteral("AVX-512"));
+    return text.startsWith(QStringLiteral("avx")) ? text.toUpper() : text;
+}
+
+QString model_title(const LoadedModelInfo& model) {
+    if (is_starter_model(QString::fromStdString(model.path.string())))
+        return QStringLiteral("SmolLM2 135M Instruct");
+    return QString::fromStdString(model.name);
+}
+
 QString device_line(const DeviceInfo& device) {
     if (device.kind != "cpu") return QString::fromStdString(device.name);
-    return tr("no graphics card in use: running on the CPU with %1")
-        .arg(QString::fromStdString(device.kernels));
+    return tr("no graphics card in use: running on the CPU with %1").arg(kernels_title(device));
 }
 
 }  // namespace recto::ui

@@ -84,7 +84,7 @@ QString ModelCard::details() const {
     const auto text = [](const std::string& s) { return QString::fromStdString(s); };
     const QString device =
         model->device.kind == "cpu"
-            ? tr("CPU, %1, %n thread(s)", nullptr, model->device.threads).arg(text(model->device.kernels))
+            ? tr("CPU, %1, %n thread(s)", nullptr, model->device.threads).arg(kernels_title(model->device))
             : text(model->device.name);
     return tr("%1 · %2\nweights %3 · KV pool %4 blocks × %5\nloaded in %6")
         .arg(text(model->quantization), device, format_bytes(model->weight_bytes),
@@ -99,10 +99,11 @@ void ModelCard::refresh() {
     const QString wanted = path_text(host_->last_request().path);
     bool starter = false;
     if (ready) {
-        name_->setText(QString::fromStdString(host_->model()->name));
+        name_->setText(model_title(*host_->model()));
         details_->setText(details());
         starter = is_starter_model(path_text(host_->model()->path));
-        setToolTip(path_text(host_->model()->path));
+        setToolTip(QStringLiteral("%1\n%2").arg(path_text(host_->model()->path),
+                                                QString::fromStdString(host_->model()->device.kernels)));
     } else if (loading) {
         name_->setText(QFileInfo(wanted).completeBaseName());
         details_->setText(tr("loading …"));

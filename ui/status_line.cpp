@@ -65,9 +65,10 @@ void StatusLine::show_model() {
     for (QLabel* label : {pool_, speed_, step_})
         label->setVisible(false);
     if (model) {
-        model_->setText(QStringLiteral("● %1 %2").arg(QString::fromStdString(model->name),
-                                                      QString::fromStdString(model->quantization)));
+        model_->setText(
+            QStringLiteral("● %1 %2").arg(model_title(*model), QString::fromStdString(model->quantization)));
         device_->setText(device_line(model->device));
+        device_->setToolTip(QString::fromStdString(model->device.kernels));
         return;
     }
     switch (host->state()) {

@@ -119,7 +119,7 @@ inline ui::EngineFactory word_factory(int default_blocks = 64) {
             "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}assistant:");
         ui::LoadedModelInfo& info = loaded.info;
         info.path = request.path;
-        info.name = "SmolLM2 135M Instruct";
+        info.name = "Smollm2 training run";
         info.family = "Llama";
         info.architecture = "llama";
         info.format = "GGUF";
