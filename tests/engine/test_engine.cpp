@@ -173,6 +173,32 @@ class TestEngine : public QObject {
         QVERIFY(h.only(longest).ids == expected_greedy(prompt, 3, vocab));
     }
 
+    // The same when the long prompt is older than the chats, and so comes before them in every step.
+    void noDecodeWaitsForAnOlderLongPrompt() {
+        EngineOptions o = small_options(600, 4, 2000);
+        o.max_num_seqs = 9;
+        o.max_num_batched_tokens = 24;
+        o.fixed_chunk_tokens = 6;
+        Harness h(vocab, o);
+        const auto prompt = fake_prompt(99, 1000, vocab);
+        const RequestId longest = h.engine->submit(greedy_request(prompt, 3));
+        std::vector<RequestId> chats;
+        for (std::uint64_t i = 0; i < 8; ++i)
+            chats.push_back(h.engine->submit(greedy_request(fake_prompt(i, 3, vocab), 200)));
+        while (h.answers.size() < 8)
+            h.step();
+        h.engine->set_fixed_chunk(0);  // from now on it may take all that is left
+        while (!h.answers.contains(longest)) {
+            std::set<RequestId> served;
+            for (const RequestEvent& e : h.step())
+                served.insert(e.request);
+            for (RequestId id : chats)
+                QVERIFY(served.contains(id));
+        }
+        h.run();
+        QVERIFY(h.only(longest).ids == expected_greedy(prompt, 3, vocab));
+    }
+
     void nothingIsAdmittedInAStepWithAPreemption() {
         Harness h(vocab, small_options(14, 4, 40));
         for (std::uint64_t i = 0; i < 6; ++i)

@@ -193,6 +193,30 @@ class TestScheduler : public QObject {
         QCOMPARE(high.preemptions, 0);
     }
 
+    // A place and blocks are free after the preemption, and an urgent short request waits: it still waits one
+    // step.
+    void nothingIsAdmittedInAStepWithAPreemption() {
+        SchedulerOptions o = options(8, 4, 2);
+        o.watermark = 0;
+        Scheduler s(o);
+        FakeModel model(vocab, o.kv_blocks, o.block_size);
+        StepPlan plan;
+        s.add(sequence_of(fake_prompt(60, 15, 1000), 14));
+        Sequence& young = s.add(sequence_of(fake_prompt(61, 13, 1000), 14));
+        run_step(s, model, plan);
+        NewSequence n = sequence_of(fake_prompt(62, 3, 1000), 3);
+        n.priority = 1;
+        Sequence& urgent = s.add(std::move(n));
+        while (s.stats().preemptions == 0)
+            run_step(s, model, plan);
+        QCOMPARE(young.preemptions, 1);
+        QCOMPARE(int(urgent.phase), int(SequencePhase::waiting));
+        QCOMPARE(s.running().size(), std::size_t(1));
+        QVERIFY(s.pool().available() >= 1);
+        run_step(s, model, plan);
+        QCOMPARE(int(urgent.phase), int(SequencePhase::running));
+    }
+
     void namesOfAFailedStepAreWithdrawn() {
         Scheduler s(options(20));
         StepPlan plan;
