@@ -16,6 +16,11 @@ using Application = QGuiApplication;
 using Application = QCoreApplication;
 #endif
 
+#ifdef __SANITIZE_THREAD__
+// Qt is not built with ThreadSanitizer, so the locks inside QtTest's watchdog thread are not seen as such.
+extern "C" const char* __tsan_default_suppressions() { return "race:QWaitCondition\nrace:QTest::qRun\n"; }
+#endif
+
 int main(int argc, char** argv) {
     Application app(argc, argv);
     const QString child = qEnvironmentVariable("RECTO_TEST_CHILD");
