@@ -10,6 +10,7 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 
+#include "ui/chat/column.h"
 #include "ui/theme/theme.h"
 
 namespace recto::ui {
@@ -62,11 +63,10 @@ InputBox::InputBox(Theme* theme, QWidget* parent)
     row->addWidget(prompt_);
     row->addWidget(send_);
     auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(m.transcript_pad, m.pad, m.transcript_pad, 14);
+    column->setContentsMargins(m.transcript_pad, m.pad, m.transcript_pad, 14);  // see fit_column()
     column->setSpacing(10);
     column->addWidget(frame_);
     column->addLayout(row);
-    setFocusProxy(field_);
     setTabOrder(field_, sampling_);
     setTabOrder(sampling_, prompt_);
     setTabOrder(prompt_, send_);
@@ -117,6 +117,17 @@ void InputBox::set_send_key(SendKey key) {
     send_key_ = key;
     field_->set_send_key(key);
     retranslate();
+}
+
+void InputBox::fit_column() {
+    const Column column = column_in(width(), theme_->palette());
+    const int right = width() - int(column.x + column.width);
+    layout()->setContentsMargins(int(column.x), theme_->palette().metrics.pad, right, 14);
+}
+
+void InputBox::resizeEvent(QResizeEvent* event) {
+    fit_column();
+    QWidget::resizeEvent(event);
 }
 
 void InputBox::set_pane_height(int height) {
@@ -302,6 +313,7 @@ void InputBox::apply_theme() {
     field_->setStyleSheet(
         QStringLiteral("QPlainTextEdit { background: transparent; border: 0; padding: 0; }"));
     fit_height();
+    fit_column();
     frame_->update();
     update();
 }

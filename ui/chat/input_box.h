@@ -51,6 +51,7 @@ class InputBox : public QWidget {
 
   protected:
     void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
     void changeEvent(QEvent* event) override;
     bool eventFilter(QObject* watched, QEvent* event) override;
 
@@ -59,6 +60,7 @@ class InputBox : public QWidget {
     void add_chip(const QString& text);
     void rebuild_chips();
     void fit_height();
+    void fit_column();
     void update_state();
     void retranslate();
     void apply_theme();

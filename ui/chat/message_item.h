@@ -78,6 +78,9 @@ class MessageItem {
 
     int part_count() const { return int(blocks().size()) + 1; }
     int footer() const { return int(blocks().size()); }
+    int first_open_part() const {
+        return document_ ? int(document_->frozen()) : 0;
+    }  // later text changes none before
     const std::vector<markdown::Block>& blocks() const;
     qreal part_top(int part) const;
     qreal part_bottom(int part) const;

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ui/chat/column.h"
 #include "ui/chat/message_editor.h"
 #include "ui/chat/text_field.h"
 #include "ui/chat/transcript_accessible.h"
@@ -18,12 +19,6 @@
 #include "ui/theme/theme.h"
 
 namespace recto::ui {
-
-namespace {
-
-constexpr qreal widest_column = 920;  // at 100 %: longer lines are hard to read
-
-}  // namespace
 
 TranscriptView::TranscriptView(Theme* theme, QWidget* parent)
     : QAbstractScrollArea(parent), theme_(theme), follow_button_(new QPushButton(viewport())) {
@@ -161,6 +156,8 @@ void TranscriptView::on_rows_removed(int first, int last) {
 void TranscriptView::on_data_changed(int first, int last, const QList<int>& roles) {
     const bool text = roles.isEmpty() || roles.contains(TranscriptModel::text_role) ||
                       roles.contains(TranscriptModel::live_role);
+    const bool only_grew = first == last && first + 1 == layout_.count() && !roles.isEmpty() && text;
+    const int open_part = only_grew ? layout_.item(first).first_open_part() : 0;
     int wait = 0;
     for (int row = first; row <= last && row < layout_.count(); ++row) {
         layout_.set_data(row, read_row(row));
@@ -173,29 +170,47 @@ void TranscriptView::on_data_changed(int first, int last, const QList<int>& role
     }
     if (wait > 0 && !late_text_.isActive()) late_text_.start(wait);
     new_text_ |= text && !following_ && last == layout_.count() - 1;
-    schedule_relayout();
+    only_grew ? schedule_from(first, open_part) : schedule_relayout();
 }
 
 void TranscriptView::schedule_relayout() {
+    changed_all_ = true;
+    schedule();
+}
+
+void TranscriptView::schedule_from(int row, int part) {
+    if (changed_row_ >= 0 && changed_row_ != row) changed_all_ = true;
+    changed_part_ = changed_row_ < 0 ? part : std::min(changed_part_, part);
+    changed_row_ = row;
+    schedule();
+}
+
+void TranscriptView::schedule() {
     if (relayout_scheduled_) return;
     relayout_scheduled_ = true;
     QTimer::singleShot(0, this, [this] {
-        if (relayout_scheduled_) relayout();
+        if (relayout_scheduled_) apply_changes();
     });
 }
 
 void TranscriptView::update_context() {
-    const int scrollbar = verticalScrollBar()->isVisible() ? 0 : verticalScrollBar()->sizeHint().width();
-    const qreal room = viewport()->width() - scrollbar - 2.0 * theme_->palette().metrics.transcript_pad;
-    const qreal width = std::floor(std::clamp<qreal>(room, 120, widest_column * theme_->palette().zoom));
-    column_x_ = std::floor(std::max<qreal>(8, (viewport()->width() - scrollbar - width) / 2));
+    // Measured on the whole pane, so that the column stands over the input box's, scroll bar or not.
+    const Column column = column_in(width(), theme_->palette());
+    column_x_ = column.x;
     layout_.context.palette = &theme_->palette();
-    layout_.set_viewport(width, viewport()->height());
+    layout_.set_viewport(column.width, viewport()->height());
 }
 
 void TranscriptView::relayout() {
+    changed_row_ = -1;
+    changed_all_ = true;
+    apply_changes();
+}
+
+void TranscriptView::apply_changes() {
     relayout_scheduled_ = false;
     if (!isVisible()) return;
+    const qreal offset_before = layout_.offset();
     update_context();
     if (following_) layout_.scroll_to_end();
     layout_.lay_out();
@@ -208,7 +223,14 @@ void TranscriptView::relayout() {
         const int first = std::exchange(needed_first_, -1), last = std::exchange(needed_last_, -1);
         Q_EMIT rows_needed(first, last);
     }
-    viewport()->update();
+    // A token changes the end of one message: what stands above it is not painted again.
+    const int row = std::exchange(changed_row_, -1);
+    const bool partly = !std::exchange(changed_all_, false) && row >= 0 && row < layout_.count() &&
+                        layout_.offset() == offset_before;
+    if (!partly) return viewport()->update();
+    const int part = std::min(changed_part_, layout_.item(row).footer());
+    const qreal top = layout_.item_top(row) + layout_.item(row).part_top(part) - layout_.offset();
+    viewport()->update(0, int(top) - 1, viewport()->width(), viewport()->height());
 }
 
 void TranscriptView::sync_scroll_bar() {
@@ -270,9 +292,10 @@ void TranscriptView::set_continuable(bool continuable) {
 void TranscriptView::set_live_line(const QString& line) {
     if (layout_.context.live_line == line) return;
     layout_.context.live_line = line;
-    for (int row = layout_.count() - 1; row >= 0 && row >= layout_.count() - 2; --row)
-        if (layout_.item(row).data().live) layout_.item(row).invalidate_footer();
-    schedule_relayout();
+    const int row = layout_.count() - 1;
+    if (row < 0 || !layout_.item(row).data().live) return;
+    layout_.item(row).invalidate_footer();
+    schedule_from(row, layout_.item(row).footer());
 }
 
 void TranscriptView::apply_theme() {

@@ -104,6 +104,9 @@ class TranscriptView : public QAbstractScrollArea {
     void on_rows_removed(int first, int last);
     void on_data_changed(int first, int last, const QList<int>& roles);
     void schedule_relayout();
+    void schedule_from(int row, int part);  // only this message changed, from this part on
+    void schedule();
+    void apply_changes();
     void update_context();
     void apply_theme();
     void sync_scroll_bar();
@@ -130,6 +133,8 @@ class TranscriptView : public QAbstractScrollArea {
     bool following_ = true;
     bool syncing_ = false;
     bool relayout_scheduled_ = false;
+    bool changed_all_ = true;
+    int changed_row_ = -1, changed_part_ = 0;
     bool new_text_ = false;
     qreal restore_offset_ = -1;  // where the reader was before rows went; < 0: nowhere
     int needed_first_ = -1, needed_last_ = -1;
