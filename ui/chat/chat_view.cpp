@@ -44,7 +44,7 @@ ChatView::ChatView(Chat* chat, Theme* theme, Settings* settings, QWidget* parent
     column->addWidget(input_);
     sampling_ = new SamplingPopover(theme, this);
     prompt_ = new PromptPopover(theme, this);
-    setFocusProxy(input_);
+    // No focus proxy: Tab would stop at the proxy on its way to the widgets before it.
     setTabOrder(transcript_, shared_start_);
     setTabOrder(shared_start_, input_->field());
 

@@ -42,7 +42,6 @@ MessageEditor::MessageEditor(Theme* theme, Role role, const QString& text, QWidg
     column->setSpacing(theme->palette().metrics.gap);
     column->addWidget(field_);
     column->addLayout(buttons);
-    setFocusProxy(field_);
 
     const auto enable = [this] { save_->setEnabled(!field_->is_blank()); };
     enable();

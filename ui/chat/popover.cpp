@@ -25,8 +25,11 @@ void Popover::toggle_above(QWidget* button) {
     place();
     show();
     raise();
-    if (QWidget* first = nextInFocusChain(); first && isAncestorOf(first))
-        first->setFocus(Qt::PopupFocusReason);
+    for (QWidget* child = nextInFocusChain(); isAncestorOf(child); child = child->nextInFocusChain()) {
+        if (!(child->focusPolicy() & Qt::TabFocus) || !child->isEnabled()) continue;
+        child->setFocus(Qt::PopupFocusReason);
+        break;
+    }
     qApp->installEventFilter(this);
 }
 
