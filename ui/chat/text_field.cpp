@@ -63,7 +63,7 @@ void TextField::keyPressEvent(QKeyEvent* event) {
 }
 
 bool TextField::canInsertFromMimeData(const QMimeData* source) const {
-    return source->hasText();
+    return source->hasText() && !source->hasUrls();  // files dropped here are the window's
 }
 
 void TextField::insertFromMimeData(const QMimeData* source) {

@@ -497,6 +497,12 @@ void TranscriptView::fill_menu(QMenu& menu, int row, const Hit& hit) {
             menu.addAction(tr("Next version"), this, [this, row] { act(row, MessageAction::next_version); })
                 ->setEnabled(idle && data.version < data.version_count);
         }
+        if (!data.stats_help.isEmpty())
+            menu.addAction(tr("What the numbers mean"), this, [this, row] {
+                const QPoint at = message_rect(row).bottomLeft();
+                QToolTip::showText(viewport()->mapToGlobal(at), layout_.item(row).data().stats_help,
+                                   viewport());
+            });
         menu.addSeparator();
     }
     if (layout_.count() > 0)
