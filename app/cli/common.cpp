@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <limits>
 
 #include "engine/load/starter.h"
 #include "kernels/error.h"
@@ -196,6 +197,21 @@ std::string read_file(const std::string& path) {
     std::string text{std::istreambuf_iterator<char>(in), {}};
     if (in.bad()) throw Error(ErrorKind::input, path + ": expected a readable file, reading it failed");
     return text;
+}
+
+std::vector<std::int32_t> token_ids(const Json& list, const std::string& where, ErrorKind kind) {
+    if (!list.is_array()) throw Error(kind, where + ": expected a list of token ids, found something else");
+    std::vector<std::int32_t> ids;
+    ids.reserve(list.size());
+    for (const Json& id : list) {
+        // Checked by value: the JSON library would cut 4294967297 and 1.5 down to 1.
+        if (!id.is_number_integer() || id < std::numeric_limits<std::int32_t>::min() ||
+            id > std::numeric_limits<std::int32_t>::max())
+            throw Error(kind, where + ": expected token ids, which are whole numbers of 32 bits, found " +
+                                  id.dump(-1, ' ', false, Json::error_handler_t::replace));
+        ids.push_back(id.get<std::int32_t>());
+    }
+    return ids;
 }
 
 std::string exact_double(double value) {

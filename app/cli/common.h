@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "kernels/error.h"
 
 namespace recto::cli {
 
@@ -57,6 +58,9 @@ void clear_interrupt();  // the interruption was for one answer only
 
 std::string read_file(const std::string& path);  // "-" is standard input; Error(input)
 std::string exact_double(double value);          // shortest text that reads back the same
+
+// A JSON array of token ids, each a whole number of 32 bits. Error(kind) that starts with `where`.
+std::vector<std::int32_t> token_ids(const Json& list, const std::string& where, ErrorKind kind);
 
 // Each command adds itself; its callback returns an exit code through `code`.
 void add_generate(CLI::App& app, int& code);

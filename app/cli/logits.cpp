@@ -1,7 +1,7 @@
 // logits: the model's raw logits at every position of a token sequence, for comparing with other
 // implementations.
-#include <algorithm>
 #include <iostream>
+#include <optional>
 
 #include "app/cli/common.h"
 #include "app/cli/npy.h"
@@ -19,28 +19,29 @@ struct LogitsCommand {
 std::vector<std::int32_t> read_ids(const LogitsCommand& o) {
     if (o.ids.empty() == o.ids_file.empty())
         throw Error(ErrorKind::argument, "logits needs --ids 1,2,… or --ids-file F.json, one of the two");
-    const std::string where = o.ids.empty() ? o.ids_file : "--ids";
-    const Json ids = Json::parse(o.ids.empty() ? read_file(o.ids_file) : "[" + o.ids + "]", nullptr, false);
-    const bool good =
-        ids.is_array() && !ids.empty() &&
-        std::all_of(ids.begin(), ids.end(), [](const Json& i) { return i.is_number_integer(); });
-    if (!good)
-        throw Error(o.ids.empty() ? ErrorKind::input : ErrorKind::argument,
-                    where + ": expected a non-empty list of token ids, found something else");
-    return ids.get<std::vector<std::int32_t>>();
+    const bool from_file = o.ids.empty();
+    const std::string where = from_file ? o.ids_file : "--ids";
+    const ErrorKind kind = from_file ? ErrorKind::input : ErrorKind::argument;
+    const std::string list = from_file ? read_file(o.ids_file) : "[" + o.ids + "]";
+    std::vector<std::int32_t> ids = token_ids(Json::parse(list, nullptr, false), where, kind);
+    if (ids.empty()) throw Error(kind, where + ": expected at least one token id, found none");
+    return ids;
 }
 
 int run(const LogitsCommand& o) {
     const std::vector<std::int32_t> ids = read_ids(o);
     const EngineOptions engine = engine_options(o.common);
     const auto model = load(o.common, make_backend(o.common));
-    NpyWriter out(o.out, std::int64_t(ids.size()), model->config.vocab);
+    std::optional<NpyWriter> out;  // made with the first row: refused ids leave no file behind
     SequenceLogitsOptions options;
     options.block_size = engine.block_size;
     options.chunk_tokens = engine.max_num_batched_tokens > 0 ? engine.max_num_batched_tokens : 64;
     options.kv_dtype = engine.kv_dtype.value_or(model->kv_dtype);
-    sequence_logits(model, ids, options, [&](std::int64_t, std::span<const float> row) { out.write(row); });
-    out.close();
+    sequence_logits(model, ids, options, [&](std::int64_t, std::span<const float> row) {
+        if (!out) out.emplace(o.out, std::int64_t(ids.size()), model->config.vocab);
+        out->write(row);
+    });
+    out->close();
     if (o.common.json)
         std::cout << Json{{"tokens", ids.size()}, {"vocab", model->config.vocab}, {"file", o.out}}.dump()
                   << '\n';

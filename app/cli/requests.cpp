@@ -40,17 +40,18 @@ PromptRequest json_request(const std::string& line, const Model& model, const Sa
         throw Error(ErrorKind::input, "expected a JSON object, found " + std::string(object.type_name()));
     PromptRequest made;
     made.request.sampling = defaults;
-    int sources = 0;
+    const auto sources = object.count("prompt") + object.count("messages") + object.count("prompt_token_ids");
+    if (sources != 1)
+        throw Error(ErrorKind::input,
+                    "expected exactly one of prompt, messages and prompt_token_ids, found " +
+                        std::to_string(sources));
     for (const auto& [key, value] : object.items()) {
         if (key == "prompt") {
-            ++sources;
             made = text_prompt(value.get<std::string>(), model, made.request.sampling);
         } else if (key == "messages") {
-            ++sources;
             set_messages(made, value, model);
         } else if (key == "prompt_token_ids") {
-            ++sources;
-            made.request.prompt = value.get<std::vector<std::int32_t>>();
+            made.request.prompt = token_ids(value, key, ErrorKind::input);
         } else if (!set_sampling_parameter(made.request.sampling, key, value)) {
             throw Error(
                 ErrorKind::input,
@@ -58,10 +59,6 @@ PromptRequest json_request(const std::string& line, const Model& model, const Sa
                     "\"; a request has prompt, messages or prompt_token_ids, and sampling parameters");
         }
     }
-    if (sources != 1)
-        throw Error(ErrorKind::input,
-                    "expected exactly one of prompt, messages and prompt_token_ids, found " +
-                        std::to_string(sources));
     return made;
 }
 

@@ -1,7 +1,10 @@
 #include "app/cli/sampling.h"
 
 #include <functional>
+#include <limits>
 #include <map>
+#include <stdexcept>
+#include <type_traits>
 
 #include "kernels/error.h"
 
@@ -18,9 +21,26 @@ struct Parameter {
     const char* help = "";
 };
 
+// The JSON library would turn 4294967297 into 1, 1.5 into 1 and true into 1.
+template <class T>
+T exact(const Value& v) {
+    if constexpr (std::is_integral_v<T>) {
+        using Limits = std::numeric_limits<T>;
+        const bool fits = v.is_number_unsigned()
+                              ? v.get<std::uint64_t>() <= std::uint64_t(Limits::max())
+                              : v.is_number_integer() && v.get<std::int64_t>() >= std::int64_t(Limits::min());
+        if (!fits)
+            throw std::invalid_argument("must be a whole number from " + std::to_string(Limits::min()) +
+                                        " to " + std::to_string(Limits::max()));
+    } else if constexpr (std::is_floating_point_v<T>) {
+        if (!v.is_number()) throw std::invalid_argument("must be a number");
+    }
+    return v.get<T>();
+}
+
 template <class T>
 Setter number(T SamplingParams::*member) {
-    return [member](SamplingParams& p, const Value& v) { p.*member = v.get<T>(); };
+    return [member](SamplingParams& p, const Value& v) { p.*member = exact<T>(v); };
 }
 template <class T>
 Setter optional_number(std::optional<T> SamplingParams::*member) {
@@ -28,7 +48,7 @@ Setter optional_number(std::optional<T> SamplingParams::*member) {
         if (v.is_null())
             p.*member = std::nullopt;
         else
-            p.*member = v.get<T>();
+            p.*member = exact<T>(v);
     };
 }
 Setter boolean(bool SamplingParams::*member) {
@@ -37,11 +57,15 @@ Setter boolean(bool SamplingParams::*member) {
 template <class T>
 Setter list(std::vector<T> SamplingParams::*member) {
     return [member](SamplingParams& p, const Value& v) {
-        if (v.is_array())
-            p.*member = v.get<std::vector<T>>();
-        else
-            p.*member = {v.get<T>()};
+        std::vector<T> values;
+        for (const Value& item : v.is_array() ? v : Value::array({v}))
+            values.push_back(exact<T>(item));
+        p.*member = std::move(values);
     };
+}
+
+std::int32_t token_id(const std::string& text) {
+    return exact<std::int32_t>(Value::parse(text, nullptr, false));
 }
 
 // {"123": -1.5} as in the OpenAI protocol, or ["123=-1.5"] from the command line.
@@ -49,7 +73,7 @@ void set_logit_bias(SamplingParams& p, const Value& v) {
     p.logit_bias.clear();
     if (v.is_object()) {
         for (const auto& [id, bias] : v.items())
-            p.logit_bias.emplace_back(std::stoi(id), bias.get<float>());
+            p.logit_bias.emplace_back(token_id(id), exact<float>(bias));
         return;
     }
     for (const auto& item : v) {
@@ -57,7 +81,8 @@ void set_logit_bias(SamplingParams& p, const Value& v) {
         const std::size_t equals = text.find('=');
         if (equals == std::string::npos)
             throw Error(ErrorKind::argument, "logit_bias must be ID=BIAS, got " + text);
-        p.logit_bias.emplace_back(std::stoi(text.substr(0, equals)), std::stof(text.substr(equals + 1)));
+        p.logit_bias.emplace_back(token_id(text.substr(0, equals)),
+                                  exact<float>(Value::parse(text.substr(equals + 1), nullptr, false)));
     }
 }
 
@@ -131,15 +156,13 @@ Value parse_flag(const std::string& name, const std::string& text) {
 bool set_sampling_parameter(SamplingParams& params, const std::string& name, const Value& value) {
     const auto found = parameters().find(name);
     if (found == parameters().end()) return false;
+    const auto given = [&] { return ", got " + value.dump(-1, ' ', false, Value::error_handler_t::replace); };
     try {
-        if (value.is_number_float() && (name == "n" || name == "top_k" || name == "seed" ||
-                                        name.ends_with("tokens") || name.ends_with("logprobs")))
-            throw Error(ErrorKind::argument, name + " must be a whole number, got " + value.dump());
         found->second.set(params, value);
     } catch (const nlohmann::json::exception&) {
-        throw Error(ErrorKind::argument, name + " has the wrong type, got " + value.dump());
-    } catch (const std::logic_error&) {
-        throw Error(ErrorKind::argument, name + " must hold token ids and numbers, got " + value.dump());
+        throw Error(ErrorKind::argument, name + " has the wrong type" + given());
+    } catch (const std::invalid_argument& e) {
+        throw Error(ErrorKind::argument, name + " " + e.what() + given());
     }
     return true;
 }

@@ -14,24 +14,32 @@ int run(bool json) {
     Json cuda = nullptr;
     if (card) {
         const DeviceInfo info = card->device();
-        cuda = {{"name", info.name}, {"kernels", info.kernels}, {"memory_total", info.memory_total}, {"memory_free", info.memory_free}};
+        cuda = {{"name", info.name},
+                {"kernels", info.kernels},
+                {"memory_total", info.memory_total},
+                {"memory_free", info.memory_free}};
     }
     if (json) {
         std::cout << Json{{"version", version()},
                           {"commit", commit()},
                           {"build", build_description()},
-                          {"cpu", {{"name", cpu.name}, {"kernels", cpu.kernels}, {"threads", cpu.threads}, {"memory_total", cpu.memory_total}}},
+                          {"cpu",
+                           {{"name", cpu.name},
+                            {"kernels", cpu.kernels},
+                            {"threads", cpu.threads},
+                            {"memory_total", cpu.memory_total}}},
                           {"cuda", cuda},
                           {"cuda_missing", card ? Json() : Json(why)}}
                          .dump(2)
                   << '\n';
         return exit_done;
     }
-    std::cout << "recto " << version() << " (" << commit() << ")\nbuild: " << build_description() << "\nCPU: " << cpu.name << ", "
-              << cpu.threads << " threads, " << cpu.kernels << "\nCUDA: ";
+    std::cout << "recto " << version() << " (" << commit() << ")\nbuild: " << build_description()
+              << "\nCPU: " << cpu.name << ", " << cpu.threads << " threads, " << cpu.kernels << "\nCUDA: ";
     if (card) {
         const DeviceInfo info = card->device();
-        std::cout << info.name << ", " << info.kernels << ", " << (info.memory_free >> 20) << " of " << (info.memory_total >> 20) << " MiB free\n";
+        std::cout << info.name << ", " << info.kernels << ", " << (info.memory_free >> 20) << " of "
+                  << (info.memory_total >> 20) << " MiB free\n";
     } else {
         std::cout << "none (" << why << ")\n";
     }
