@@ -8,7 +8,8 @@ namespace recto::cli {
 namespace {
 
 struct TemplateCommand {
-    std::string model, messages, template_file, bos, eos;
+    CommonOptions common;  // only the model and --json matter here; a script may pass the rest along
+    std::string messages, template_file, bos, eos;
     bool bos_given = false, eos_given = false, no_generation_prompt = false;
     std::vector<std::string> variables;
 };
@@ -38,10 +39,8 @@ int run(const TemplateCommand& o) {
     std::string source;
     if (!o.template_file.empty()) source = read_file(o.template_file);
     // The model's own template and special tokens; with --template and both tokens given no model is needed.
-    if (o.template_file.empty() || !o.model.empty()) {
-        CommonOptions common;
-        common.model = o.model;
-        const TokenizerFiles files = open_tokenizer_files(model_path(common));
+    if (o.template_file.empty() || !o.common.model.empty()) {
+        const TokenizerFiles files = open_tokenizer_files(model_path(o.common));
         if (o.template_file.empty()) source = files.chat_template;
         if (source.empty())
             throw Error(ErrorKind::input,
@@ -62,7 +61,11 @@ int run(const TemplateCommand& o) {
     }
     const Json messages = parse_json_file(o.messages);
     check_messages(messages, o.messages);
-    std::cout << ChatTemplate(source).render_text(messages, options);
+    const std::string text = ChatTemplate(source).render_text(messages, options);
+    if (o.common.json)
+        std::cout << Json{{"text", text}}.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+    else
+        std::cout << text;
     return exit_done;
 }
 
@@ -76,7 +79,7 @@ void add_template(CLI::App& app, int& code) {
                      R"(file: [{"role": …, "content": …}, …]; - is standard input)")
         ->required();
     command->add_option("--template", options->template_file, "a Jinja file; left out: the model's own");
-    command->add_option("--model", options->model, "left out: the starter model");
+    add_common_options(*command, options->common);
     command->add_flag("--no-generation-prompt", options->no_generation_prompt,
                       "do not open the assistant's turn");
     auto* bos = command->add_option("--bos-token", options->bos, "spelling of bos_token");

@@ -8,13 +8,12 @@ namespace recto::cli {
 namespace {
 
 struct TokenizeOptions {
-    std::string model, text, file, ids;
-    bool has_text = false, special = false, no_bos = false;
+    CommonOptions common;  // only the model and --json matter here; a script may pass the rest along
+    std::string text, file, ids;
+    bool special = false, no_bos = false;
 };
 
-std::unique_ptr<Tokenizer> open_tokenizer(const std::string& model) {
-    CommonOptions common;
-    common.model = model;
+std::unique_ptr<Tokenizer> open_tokenizer(const CommonOptions& common) {
     return make_tokenizer(open_tokenizer_files(model_path(common)));
 }
 
@@ -24,40 +23,35 @@ int tokenize(const TokenizeOptions& o, bool text_given, bool file_given) {
     EncodeOptions encode;
     encode.parse_special = o.special;
     encode.add_bos = !o.no_bos;
-    const auto tokenizer = open_tokenizer(o.model);
+    const auto tokenizer = open_tokenizer(o.common);
     const Json ids = tokenizer->encode(file_given ? read_file(o.file) : o.text, encode);
     std::cout << ids.dump() << '\n';
     return exit_done;
 }
 
-std::vector<std::int32_t> parse_ids(const std::string& text, const std::string& where) {
+std::vector<std::int32_t> parse_ids(const std::string& text, const std::string& where, ErrorKind kind) {
     std::string list = text;
     if (list.find('[') == std::string::npos) list = "[" + list + "]";
-    const Json ids = Json::parse(list, nullptr, false);
-    if (!ids.is_array())
-        throw Error(ErrorKind::input,
-                    where + ": expected token ids as 1,2,3 or a JSON array, found something else");
-    for (const Json& id : ids)
-        if (!id.is_number_integer())
-            throw Error(ErrorKind::input, where + ": expected whole numbers, found " + id.dump());
-    return ids.get<std::vector<std::int32_t>>();
+    return token_ids(Json::parse(list, nullptr, false), where, kind);
 }
 
 int detokenize(const TokenizeOptions& o, bool ids_given, bool file_given) {
     if (ids_given == file_given)
         throw Error(ErrorKind::argument, "detokenize needs --ids 1,2,… or --file F, one of the two");
-    const auto tokenizer = open_tokenizer(o.model);
-    const std::vector<std::int32_t> ids =
-        file_given ? parse_ids(read_file(o.file), o.file) : parse_ids(o.ids, "--ids");
+    const auto tokenizer = open_tokenizer(o.common);
+    const std::vector<std::int32_t> ids = file_given ? parse_ids(read_file(o.file), o.file, ErrorKind::input)
+                                                     : parse_ids(o.ids, "--ids", ErrorKind::argument);
     for (const std::int32_t id : ids)
         if (id < 0 || id >= tokenizer->size())
-            throw Error(ErrorKind::input, "expected token ids from 0 to " +
-                                              std::to_string(tokenizer->size() - 1) + ", found " +
-                                              std::to_string(id));
+            throw Error(file_given ? ErrorKind::input : ErrorKind::argument,
+                        (file_given ? o.file : "--ids") + ": expected token ids from 0 to " +
+                            std::to_string(tokenizer->size() - 1) + ", found " + std::to_string(id));
     DecodeOptions decode_options;
     decode_options.skip_special = !o.special;
     decode_options.at_start = true;
-    std::cout << decode(*tokenizer, ids, decode_options) << '\n';
+    decode_options.spaces_between_special = false;  // the ids back to the text they came from
+    const std::string text = decode(*tokenizer, ids, decode_options);
+    std::cout << (o.common.json ? Json(text).dump() : text) << '\n';
     return exit_done;
 }
 
@@ -66,8 +60,7 @@ int detokenize(const TokenizeOptions& o, bool ids_given, bool file_given) {
 void add_tokenize(CLI::App& app, int& code) {
     auto options = std::make_shared<TokenizeOptions>();
     CLI::App* encode = app.add_subcommand("tokenize", "Text to a JSON array of token ids");
-    encode->add_option("--model", options->model,
-                       "model, or a file that holds a vocabulary; left out: the starter model");
+    add_common_options(*encode, options->common);
     auto* text = encode->add_option("--text", options->text, "the text");
     auto* file = encode->add_option("--file", options->file, "a file with the text; - is standard input");
     encode->add_flag("--special", options->special, "spellings of control tokens become those tokens");
@@ -76,8 +69,7 @@ void add_tokenize(CLI::App& app, int& code) {
 
     auto back = std::make_shared<TokenizeOptions>();
     CLI::App* decode = app.add_subcommand("detokenize", "Token ids to text");
-    decode->add_option("--model", back->model,
-                       "model, or a file that holds a vocabulary; left out: the starter model");
+    add_common_options(*decode, back->common);
     auto* ids = decode->add_option("--ids", back->ids, "ids as 1,2,3 or a JSON array");
     auto* ids_file = decode->add_option("--file", back->file, "a file with them; - is standard input");
     decode->add_flag("--special", back->special, "print control tokens too");
