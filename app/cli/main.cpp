@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
     add_logits(app, code);
     add_inspect(app, code);
     add_bench(app, code);
+    add_kernels(app, code);
     add_version(app, code);
     if (const std::string why = unknown_command(app, argc, argv); !why.empty())
         return fail(why, exit_arguments);
