@@ -128,7 +128,7 @@ BetterAnswersDialog::BetterAnswersDialog(const Theme* theme, std::uint64_t free_
     outer->setContentsMargins(0, 0, 0, 0);
     outer->addWidget(scroll, 1);
     outer->addLayout(buttons);
-    resize(620, 640);
+    resize(int(620 * p.zoom), 640);
 }
 
 }  // namespace recto::ui

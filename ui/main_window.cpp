@@ -225,9 +225,24 @@ void MainWindow::close_tab(int index) {
                                                                                     if (kept) kept->stop();
                                                                                 }}});
     }
+    discard_if_unused(chat);
     if (tabs_->count() == 0 && !quitting_) new_chat();
     update_title();
     update_actions();
+}
+
+// A chat that nobody wrote in would only stand in the list.
+void MainWindow::discard_if_unused(Chat* chat) {
+    if (chat == nullptr || chat->trashed() || chat->busy() || !chat->is_open() || chat->message_count() > 0)
+        return;
+    const ChatRecord& record = chat->record();
+    if (!record.draft.isEmpty() || !record.system_prompt.isEmpty() || !record.sampling.isEmpty() ||
+        record.renamed)
+        return;
+    const ChatId id = chat->id();
+    closed_.removeAll(id);
+    session_->trash_chat(id);
+    session_->delete_chat(id);
 }
 
 void MainWindow::reopen_tab() {
@@ -363,6 +378,11 @@ void MainWindow::closeEvent(QCloseEvent* event) {
     event->accept();
 }
 
+void MainWindow::quit_now() {
+    quitting_ = true;
+    close();
+}
+
 void MainWindow::ask_to_quit() {
     if (findChild<QMessageBox*>(QStringLiteral("quit_question")) != nullptr) return;
     auto* box = new QMessageBox(QMessageBox::Question, tr("Quit Recto?"),
@@ -374,10 +394,7 @@ void MainWindow::ask_to_quit() {
     auto* quit = box->addButton(tr("Stop and quit"), QMessageBox::AcceptRole);
     quit->setObjectName(QStringLiteral("quit_confirm"));
     box->addButton(tr("Go on"), QMessageBox::RejectRole)->setObjectName(QStringLiteral("quit_cancel"));
-    connect(quit, &QAbstractButton::clicked, this, [this] {
-        quitting_ = true;
-        close();
-    });
+    connect(quit, &QAbstractButton::clicked, this, [this] { quit_now(); });
     box->open();
 }
 

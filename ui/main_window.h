@@ -46,6 +46,7 @@ class MainWindow : public QMainWindow {
     void rename_chat(Chat* chat);
     void show_four_chats();
     void show_better_answers();
+    void quit_now();            // no question; what is there is kept
     void zoom_by(int percent);  // 0: back to 100
 
   protected:
@@ -73,6 +74,7 @@ class MainWindow : public QMainWindow {
     ChatView* make_view(Chat* chat);
     void describe_chat(Chat* chat);
     void forget_chat(Chat* chat);
+    void discard_if_unused(Chat* chat);
     void fill_recent_models(QMenu* menu);
     void update_actions();
     void update_title();

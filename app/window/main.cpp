@@ -1,10 +1,15 @@
 // The window program: arguments, one session, one window.
+#include <sys/signalfd.h>
+#include <unistd.h>
 #include <QApplication>
 #include <QCommandLineParser>
 #include <QDir>
 #include <QFileInfo>
 #include <QMessageBox>
+#include <QSocketNotifier>
 #include <QTimer>
+
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -93,6 +98,18 @@ Arguments read_arguments(const QCoreApplication& app) {
     return arguments;
 }
 
+// Ctrl+C in the terminal and a polite kill arrive as readable bytes instead of ending the process in the
+// middle of a write. To be called before any thread starts: threads inherit the mask. -1: the system has none
+// to give.
+int block_end_signals() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+        sigaddset(&signals, signal);
+    if (pthread_sigmask(SIG_BLOCK, &signals, nullptr) != 0) return -1;
+    return signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
 // What to load at the start: what was named, what was loaded last, or the starter; empty: nothing is there.
 QString first_model(const QString& named, const Settings& settings) {
     if (!named.isEmpty()) return named;
@@ -117,6 +134,7 @@ int main(int argc, char** argv) {
         return 1;
     }
     QGuiApplication::setDesktopFileName(QStringLiteral("org.recto.recto"));
+    const int end_signals = block_end_signals();
     QApplication app(argc, argv);
     const Arguments arguments = read_arguments(app);
     app.setApplicationDisplayName(QStringLiteral("Recto"));
@@ -135,6 +153,13 @@ int main(int argc, char** argv) {
         QMessageBox::critical(&window, QStringLiteral("Recto"), sentence);
         QCoreApplication::exit(1);
     });
+    if (end_signals >= 0) {
+        auto* notifier = new QSocketNotifier(end_signals, QSocketNotifier::Read, &window);
+        QObject::connect(notifier, &QSocketNotifier::activated, &window, [&window, end_signals] {
+            signalfd_siginfo info{};
+            if (read(end_signals, &info, sizeof info) == ssize_t(sizeof info)) window.quit_now();
+        });
+    }
     window.show();
     session.start();
     // After the first paint: the window stands before the model does.

@@ -220,6 +220,25 @@ class TestWindowMain : public QObject {
         QCOMPARE(desk.chat(), chat);
     }
 
+    void unused_chats_leave_no_trace() {
+        Desk desk;
+        desk.pause();
+        desk.say("the block pool");
+        Chat* used = desk.chat();
+        QVERIFY(wait_for([&] { return used->message_count() == 2; }));
+        desk.trigger("new_chat");
+        QVERIFY(wait_for([&] { return desk.chat() != used && desk.chat()->is_open(); }));
+        QCOMPARE(desk.words.session->chats().size(), 2);
+        desk.trigger("close_tab");
+        QCOMPARE(desk.chat(), used);
+        QCOMPARE(desk.words.session->chats().size(), 1);
+        desk.trigger("new_chat");
+        QVERIFY(wait_for([&] { return desk.chat() != used && desk.chat()->is_open(); }));
+        QTest::keyClicks(QApplication::focusWidget(), QStringLiteral("a draft"));
+        desk.trigger("close_tab");
+        QCOMPARE(desk.words.session->chats().size(), 2);  // a draft is kept
+    }
+
     void delete_is_undone() {
         Desk desk;
         desk.pause();

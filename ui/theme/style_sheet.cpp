@@ -28,6 +28,7 @@ QPushButton[primary="true"]:disabled { background: @raised; color: @disabled; bo
 QPushButton[flat="true"], QToolButton { background: transparent; color: @dim; border: 1px solid transparent; border-radius: 5px; padding: 2px 5px; }
 QPushButton[flat="true"]:hover, QToolButton:hover { background: @raised; color: @text; }
 QPushButton[flat="true"]:focus, QToolButton:focus { border: 1px solid @focus; }
+QPushButton[flat="true"]:disabled, QToolButton:disabled { color: @disabled; }
 QPushButton[flat="true"]:checked, QToolButton:checked { color: @accent; }
 QToolButton#tab_close { padding: 0; }
 QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox, QPlainTextEdit[field="true"] { background: @panel; color: @text; border: 1px solid @line; border-radius: @radius; padding: 4px 8px; selection-background-color: @selection; selection-color: @onselection; }
