@@ -165,10 +165,6 @@
         <translation>已用 %1 / %2</translation>
     </message>
     <message>
-        <source>%1 %2</source>
-        <translation>%1 %2</translation>
-    </message>
-    <message>
         <source>%1 shared</source>
         <translation>共用 %1</translation>
     </message>
@@ -199,6 +195,10 @@
     <message>
         <source>block %1: %2, %3 of %4 slots</source>
         <translation>區塊 %1：%2，%3 / %4 格</translation>
+    </message>
+    <message>
+        <source>%1 %2</source>
+        <translation>%1 %2</translation>
     </message>
 </context>
 <context>
@@ -375,6 +375,10 @@
     <message>
         <source>This message could not be read.</source>
         <translation>這則訊息無法讀取。</translation>
+    </message>
+    <message>
+        <source>This chat is still being read.</source>
+        <translation>這個對話還在讀取中。</translation>
     </message>
 </context>
 <context>
@@ -1868,6 +1872,10 @@ decode = (n − 1) ÷ (t(n) − t(1)), pauses included</source>
     <message>
         <source>Up and Down go from message to message, the Menu key shows what can be done</source>
         <translation>上下鍵在訊息間移動，選單鍵顯示可用的操作</translation>
+    </message>
+    <message>
+        <source>What the numbers mean</source>
+        <translation>數字的意義</translation>
     </message>
 </context>
 </TS>
