@@ -75,22 +75,6 @@
         <source>For much memory and patience.</source>
         <translation>需要大量記憶體和耐心。</translation>
     </message>
-    <message>
-        <source>no model loaded</source>
-        <translation>未載入模型</translation>
-    </message>
-    <message>
-        <source>context %1 / %2</source>
-        <translation>上下文 %1 / %2</translation>
-    </message>
-    <message>
-        <source>nearly full</source>
-        <translation>快滿了</translation>
-    </message>
-    <message>
-        <source>full soon</source>
-        <translation>即將用滿</translation>
-    </message>
 </context>
 <context>
     <name>recto::ui::BetterAnswersDialog</name>
@@ -499,6 +483,22 @@
 </context>
 <context>
     <name>recto::ui::ContextMeter</name>
+    <message>
+        <source>no model loaded</source>
+        <translation>未載入模型</translation>
+    </message>
+    <message>
+        <source>context %1 / %2</source>
+        <translation>上下文 %1 / %2</translation>
+    </message>
+    <message>
+        <source>nearly full</source>
+        <translation>快滿了</translation>
+    </message>
+    <message>
+        <source>full soon</source>
+        <translation>即將用滿</translation>
+    </message>
     <message numerus="yes">
         <source>%n block(s)</source>
         <translation>
@@ -1753,6 +1753,10 @@ decode = (n − 1) ÷ (t(n) − t(1)), pauses included</source>
 </context>
 <context>
     <name>recto::ui::TranscriptView</name>
+    <message>
+        <source>What the numbers mean</source>
+        <translation>這些數字的意思</translation>
+    </message>
     <message>
         <source>Not opened: %1 (only http, https and mailto are)</source>
         <translation>未開啟：%1（只開啟 http、https 與 mailto）</translation>

@@ -1,6 +1,5 @@
 #include "ui/chat/context_meter.h"
 
-#include <QCoreApplication>
 #include <QEvent>
 #include <QLocale>
 #include <algorithm>
@@ -20,18 +19,14 @@ ContextLevel context_level(const ContextUse& use) {
 }
 
 QString context_text(const ContextUse& use, bool with_blocks) {
-    const auto tr = [](const char* text) {
-        return QCoreApplication::translate("recto::ui::ContextMeter", text);
-    };
-    if (use.limit <= 0) return tr("no model loaded");
+    if (use.limit <= 0) return ContextMeter::tr("no model loaded");
+    const QString dot = QStringLiteral("  \u00b7  ");
     const QLocale locale;
-    QString text = tr("context %1 / %2").arg(locale.toString(use.used), locale.toString(use.limit));
-    if (use.blocks > 0 && with_blocks)
-        text += QStringLiteral("  \u00b7  ") +
-                QCoreApplication::translate("recto::ui::ContextMeter", "%n block(s)", nullptr, use.blocks);
-    if (context_level(use) == ContextLevel::nearly_full)
-        text += QStringLiteral("  \u00b7  ") + tr("nearly full");
-    if (context_level(use) == ContextLevel::full) text += QStringLiteral("  \u00b7  ") + tr("full soon");
+    QString text =
+        ContextMeter::tr("context %1 / %2").arg(locale.toString(use.used), locale.toString(use.limit));
+    if (use.blocks > 0 && with_blocks) text += dot + ContextMeter::tr("%n block(s)", nullptr, use.blocks);
+    if (context_level(use) == ContextLevel::nearly_full) text += dot + ContextMeter::tr("nearly full");
+    if (context_level(use) == ContextLevel::full) text += dot + ContextMeter::tr("full soon");
     return text;
 }
 
