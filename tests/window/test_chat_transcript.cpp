@@ -262,6 +262,16 @@ class TestChatTranscript : public QObject {
         QTRY_COMPARE(pane.view.transcript().item(1).text_length(0), 14);
     }
 
+    void a_picture_has_no_holes() {
+        Pane pane(&theme_, {{Role::user, QStringLiteral("q")},
+                            {Role::assistant, QStringLiteral("start"), true, true}});
+        pane.model.append_text(1, QStringLiteral(" and more"));
+        const QImage at_once = pane.view.viewport()->grab().toImage();  // before the event loop turns
+        QVERIFY(pane.view.transcript().item(1).layout(0));
+        pane.view.relayout();
+        QVERIFY(at_once == pane.view.viewport()->grab().toImage());
+    }
+
     void a_screen_reader_finds_a_list_of_messages() {
         Pane pane(&theme_,
                   {{Role::user, QStringLiteral("why?")}, {Role::assistant, QStringLiteral("because")}});

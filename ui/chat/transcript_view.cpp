@@ -313,6 +313,7 @@ QPointF TranscriptView::to_content(QPointF point) const {
 }
 
 void TranscriptView::paintEvent(QPaintEvent* event) {
+    if (relayout_scheduled_) apply_changes();  // a block without a layout would be a hole
     QPainter painter(viewport());
     const Palette& palette = theme_->palette();
     painter.fillRect(event->rect(), palette.background);
