@@ -70,6 +70,7 @@ class TestWindowStarter : public QObject {
         }
         const QString pictures = qEnvironmentVariable("RECTO_PICTURES");
         if (!pictures.isEmpty()) {
+            QTest::qWait(500);  // a picture with something to read in it
             QDir().mkpath(pictures);
             const int scale = qRound(window.devicePixelRatioF() * 100);
             QVERIFY(window.grab().save(QStringLiteral("%1/starter-at-%2.png").arg(pictures).arg(scale)));
