@@ -1754,10 +1754,6 @@ decode = (n − 1) ÷ (t(n) − t(1)), pauses included</source>
 <context>
     <name>recto::ui::TranscriptView</name>
     <message>
-        <source>What the numbers mean</source>
-        <translation>這些數字的意思</translation>
-    </message>
-    <message>
         <source>Not opened: %1 (only http, https and mailto are)</source>
         <translation>未開啟：%1（只開啟 http、https 與 mailto）</translation>
     </message>
