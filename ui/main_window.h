@@ -59,7 +59,7 @@ class MainWindow : public QMainWindow {
 
   private:
     void build();
-    void build_menus();  // main_window_menus.cpp
+    void build_menus();  // menus are in main_window_menus.cpp, tabs in main_window_tabs.cpp
     void build_file_menu();
     void build_chat_menu();
     void build_model_menu();

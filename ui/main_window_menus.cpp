@@ -302,23 +302,6 @@ void MainWindow::fill_recent_models(QMenu* menu) {
             ->setToolTip(path);
 }
 
-void MainWindow::show_tab_menu(int index, QPoint global) {
-    Chat* chat = session_->chat(tabs_->chat_at(index));
-    if (chat == nullptr) return;
-    auto* menu = new QMenu(this);
-    menu->setAttribute(Qt::WA_DeleteOnClose);
-    const ChatId id = chat->id();
-    menu->addAction(tr("Close tab"), this, [this, id] { close_tab(tabs_->index_of(id)); });
-    QAction* others = menu->addAction(tr("Close other tabs"), this, [this, id] {
-        for (int i = tabs_->count() - 1; i >= 0; --i)
-            if (tabs_->chat_at(i) != id) close_tab(i);
-    });
-    others->setEnabled(tabs_->count() > 1);
-    menu->addSeparator();
-    menu->addAction(tr("Rename…"), chat, [this, chat] { rename_chat(chat); });
-    menu->popup(global);
-}
-
 void MainWindow::show_better_answers() {
     auto* dialog = new BetterAnswersDialog(theme_, available_memory(), default_models_folder(), this);
     connect(dialog, &BetterAnswersDialog::open_file_wanted, opener_, &ModelOpener::choose_file);
