@@ -8,7 +8,7 @@ jobs=$(nproc)
 packages=(
     g++ cmake ninja-build ccache pkg-config git python3 python3-pip ca-certificates
     nlohmann-json3-dev libcli11-dev libsentencepiece-dev libpcre2-dev libutf8proc-dev
-    qt6-base-dev libqt6svg6-dev qt6-tools-dev qt6-tools-dev-tools qt6-l10n-tools libqt6sql6-sqlite libqt6svg6
+    qt6-base-dev qt6-svg-dev qt6-tools-dev qt6-tools-dev-tools qt6-l10n-tools libqt6sql6-sqlite libqt6svg6
     libgl1-mesa-dev libmd4c-dev fonts-dejavu-core fonts-noto-cjk
 )
 
