@@ -62,7 +62,8 @@ Sequence& Scheduler::add(NewSequence n) {
         throw Error(ErrorKind::argument,
                     "the prompt has " + number(prompt_tokens) + " tokens, but the context holds " +
                         number(options_.max_model_len) +
-                        " and needs room for an answer: shorten it or raise max_model_len");
+                        " and needs room for an answer: shorten it, or give a longer context (max_model_len, "
+                        "and a pool of kv_blocks that holds it)");
     // The last sampled token is never fed back, so it needs no slot.
     const auto need = blocks_for(n.max_total_tokens - 1, options_.block_size);
     if (need > pool_.total())
