@@ -1,4 +1,8 @@
 // recto-cli: the engine without a window. Composition only; each command is a file of its own.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
 #include <iostream>
 #include <new>
 
@@ -23,6 +27,13 @@ int exit_code(recto::ErrorKind kind) {
     return recto::cli::exit_runtime;
 }
 
+// A file opened later would get the number of a closed stream, and the results would go into it.
+// Read-only: what is written to a stream that was closed fails, and is reported.
+void hold_standard_streams() {
+    for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        if (fcntl(stream, F_GETFD) < 0) static_cast<void>(open("/dev/null", O_RDONLY));
+}
+
 int fail(const std::string& sentence, int code) {
     std::string line = sentence;
     for (char& c : line)
@@ -30,6 +41,14 @@ int fail(const std::string& sentence, int code) {
     std::cout.flush();
     std::cerr << "recto-cli: " << line << '\n';
     return code;
+}
+
+// Results that did not arrive are a failure, whatever came before.
+int finish(int code) {
+    std::cout.flush();
+    if (std::cout && std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+    return fail("standard output: expected to write all results, writing failed; is the disk full?",
+                code == recto::cli::exit_done ? recto::cli::exit_runtime : code);
 }
 
 // CLI11 would say that a command is missing, not which word it did not know. Empty if the first word is fine.
@@ -47,6 +66,7 @@ std::string unknown_command(const CLI::App& app, int argc, char** argv) {
 
 int main(int argc, char** argv) {
     using namespace recto::cli;
+    hold_standard_streams();
     CLI::App app{"Recto: chat with language models on this machine, and measure them"};
     app.name("recto-cli");
     app.require_subcommand(1);
@@ -65,10 +85,9 @@ int main(int argc, char** argv) {
         return fail(why, exit_arguments);
     try {
         app.parse(argc, argv);
-        std::cout.flush();
-        return code;
+        return finish(code);
     } catch (const CLI::Success& e) {  // --help
-        return app.exit(e);
+        return finish(app.exit(e));
     } catch (const CLI::ParseError& e) {
         return fail(std::string(e.what()) + " (recto-cli --help)", exit_arguments);
     } catch (const recto::Error& e) {
