@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 #include <sstream>
 
 #include "engine/sample/sampling_params.h"
@@ -47,7 +48,9 @@ void check_distribution(const SamplingParams& p) {
     check_number("top_p", p.top_p, 0, 1, "in (0, 1]");
     if (p.top_p == 0) refuse("top_p", "in (0, 1]", p.top_p);
     check_number("min_p", p.min_p, 0, 1, "in [0, 1]");
-    if (!std::isfinite(p.repetition_penalty) || p.repetition_penalty <= 0)
+    // The sampler computes in float: outside its range a penalty would be 0 or infinite there.
+    using Single = std::numeric_limits<float>;
+    if (!(p.repetition_penalty >= double(Single::min()) && p.repetition_penalty <= double(Single::max())))
         refuse("repetition_penalty", "greater than 0 and finite", p.repetition_penalty);
     check_number("frequency_penalty", p.frequency_penalty, -2, 2, "in [-2, 2]");
     check_number("presence_penalty", p.presence_penalty, -2, 2, "in [-2, 2]");
