@@ -48,6 +48,14 @@ const char* finish_reason_name(FinishReason r) {
     return "?";
 }
 
+double RequestMetrics::queue_s() const {
+    return std::max(0.0, t_start - t_request);  // t_start stays 0 until the first start
+}
+
+double RequestMetrics::ttft_s() const {
+    return std::max(0.0, t_first - t_request);
+}
+
 double RequestMetrics::prefill_tok_s() const {
     const double seconds = t_first - t_start;
     return seconds > 0 && prompt_tokens > cached_tokens ? (prompt_tokens - cached_tokens) / seconds : 0;

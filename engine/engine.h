@@ -58,8 +58,8 @@ struct RequestMetrics {
     double t_output0_last = 0;        // of output 0: t_n; its t_1 is t_first
     std::vector<double> token_times;  // t_1 … t_n of output 0; only with the event that ends the request
 
-    double queue_s() const { return t_start - t_request; }
-    double ttft_s() const { return t_first - t_request; }
+    double queue_s() const;        // t_start − t_request; 0 when it never started
+    double ttft_s() const;         // t_first − t_request; 0 when no token came
     double prefill_tok_s() const;  // (p − c) ÷ (t_1 − t_start); 0 when nothing was computed
     double decode_tok_s() const;   // (n − 1) ÷ (t_n − t_1); 0 when n < 2
     double tpot_s() const;

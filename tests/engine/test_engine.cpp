@@ -353,6 +353,18 @@ class TestEngine : public QObject {
         QCOMPARE(n.tpot_s(), 4.0 / 3.0);
     }
 
+    // A request that ended before it started, or before its first token, has no negative times.
+    void timesThatNeverCameAreZero() {
+        RequestMetrics waiting;
+        waiting.t_request = 3;
+        QCOMPARE(waiting.queue_s(), 0.0);
+        QCOMPARE(waiting.ttft_s(), 0.0);
+        RequestMetrics started = waiting;
+        started.t_start = 5;
+        QCOMPARE(started.queue_s(), 2.0);
+        QCOMPARE(started.ttft_s(), 0.0);
+    }
+
     void snapshotCountsSlotsAndOwners() {
         Harness h(vocab, small_options(64, 4, 64));
         Request r = greedy_request(fake_prompt(1, 10, vocab), 20);
