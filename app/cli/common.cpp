@@ -10,6 +10,7 @@
 #include <iterator>
 #include <limits>
 
+#include "engine/load/json_reader.h"
 #include "engine/load/starter.h"
 #include "kernels/error.h"
 
@@ -23,6 +24,20 @@ void on_interrupt(int signal) {
     if (interrupt_seen) std::_Exit(128 + signal);  // a second Ctrl+C does not wait for the step
     interrupt_seen = 1;
 }
+
+// CLI::Range lets NaN through: it compares false with both ends.
+CLI::Validator number_in(double low, double high, const std::string& range) {
+    return CLI::Validator(
+        [=](const std::string& text) {
+            double value = 0;
+            if (CLI::detail::lexical_cast(text, value) && value >= low && value <= high) return std::string();
+            return "must be a number " + range + ", got " + text;
+        },
+        "");
+}
+
+constexpr double largest_gib = 1 << 20;  // a PiB: any larger number is a slip, and would not fit 64 bits
+constexpr double smallest_gib = 1.0 / (1 << 30);  // a byte
 
 }  // namespace
 
@@ -53,7 +68,7 @@ void add_common_options(CLI::App& command, CommonOptions& o) {
     command.add_option("--max-model-len", o.max_model_len, "longest sequence in tokens; 0: the model's")
         ->check(CLI::Range(0, 1 << 24));
     auto* gib = command.add_option("--kv-cache-gib", o.kv_cache_gib, "size of the KV pool in GiB")
-                    ->check(CLI::PositiveNumber);
+                    ->check(number_in(smallest_gib, largest_gib, "greater than 0, at most 1048576"));
     command.add_option("--kv-blocks", o.kv_blocks, "size of the KV pool in blocks")
         ->check(CLI::Range(1, 1 << 26))
         ->excludes(gib);
@@ -69,13 +84,13 @@ void add_common_options(CLI::App& command, CommonOptions& o) {
     command
         .add_option("--gpu-memory-utilization", o.gpu_memory_utilization,
                     "share of a card's free memory to use")
-        ->check(CLI::Range(0.05, 1.0));
+        ->check(number_in(0.05, 1, "in [0.05, 1]"));
     command.add_option("--cpu-offload-gib", o.cpu_offload_gib, "weights kept in host memory (cards only)")
-        ->check(CLI::NonNegativeNumber);
+        ->check(number_in(0, largest_gib, "in [0, 1048576]"));
     command
         .add_option("--swap-space-gib", o.swap_space_gib,
                     "host memory for preempted KV (cards only; the CPU recomputes)")
-        ->check(CLI::NonNegativeNumber);
+        ->check(number_in(0, largest_gib, "in [0, 1048576]"));
     command.add_option("--quantization", o.quantization, "auto, none, awq, gptq or compressed-tensors")
         ->check(CLI::IsMember({"auto", "none", "awq", "gptq", "compressed-tensors"}));
     command
@@ -197,6 +212,14 @@ std::string read_file(const std::string& path) {
     std::string text{std::istreambuf_iterator<char>(in), {}};
     if (in.bad()) throw Error(ErrorKind::input, path + ": expected a readable file, reading it failed");
     return text;
+}
+
+Json parse_value(const std::string& text) {
+    try {
+        return parse_json(text, "");
+    } catch (const Error&) {
+        return Json(Json::value_t::discarded);
+    }
 }
 
 std::vector<std::int32_t> token_ids(const Json& list, const std::string& where, ErrorKind kind) {

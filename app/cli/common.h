@@ -59,6 +59,9 @@ void clear_interrupt();  // the interruption was for one answer only
 std::string read_file(const std::string& path);  // "-" is standard input; Error(input)
 std::string exact_double(double value);          // shortest text that reads back the same
 
+// Text as JSON; discarded if it is none or nested too deep: the caller refuses it in its own words.
+Json parse_value(const std::string& text);
+
 // A JSON array of token ids, each a whole number of 32 bits. Error(kind) that starts with `where`.
 std::vector<std::int32_t> token_ids(const Json& list, const std::string& where, ErrorKind kind);
 

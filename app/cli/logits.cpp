@@ -23,7 +23,7 @@ std::vector<std::int32_t> read_ids(const LogitsCommand& o) {
     const std::string where = from_file ? o.ids_file : "--ids";
     const ErrorKind kind = from_file ? ErrorKind::input : ErrorKind::argument;
     const std::string list = from_file ? read_file(o.ids_file) : "[" + o.ids + "]";
-    std::vector<std::int32_t> ids = token_ids(Json::parse(list, nullptr, false), where, kind);
+    std::vector<std::int32_t> ids = token_ids(parse_value(list), where, kind);
     if (ids.empty()) throw Error(kind, where + ": expected at least one token id, found none");
     return ids;
 }

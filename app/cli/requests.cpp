@@ -4,6 +4,7 @@
 
 #include "app/cli/common.h"
 #include "app/cli/sampling.h"
+#include "engine/load/json_reader.h"
 #include "kernels/error.h"
 
 namespace recto::cli {
@@ -34,8 +35,7 @@ void set_messages(PromptRequest& made, const Json& messages, const Model& model)
     made.request.prompt = encode_pieces(tokenizer, pieces);
 }
 
-PromptRequest json_request(const std::string& line, const Model& model, const SamplingParams& defaults) {
-    const Json object = Json::parse(line);
+PromptRequest json_request(const Json& object, const Model& model, const SamplingParams& defaults) {
     if (!object.is_object())
         throw Error(ErrorKind::input, "expected a JSON object, found " + std::string(object.type_name()));
     PromptRequest made;
@@ -89,13 +89,14 @@ std::vector<PromptRequest> read_prompts(const std::string& file, const Model& mo
             requests.push_back(text_prompt(line, model, defaults));
             continue;
         }
-        const std::string where = file + ": line " + std::to_string(number) + ": ";
+        const std::string where = file + ": line " + std::to_string(number);
+        const Json object = parse_json(line, where);
         try {
-            requests.push_back(json_request(line, model, defaults));
+            requests.push_back(json_request(object, model, defaults));
         } catch (const nlohmann::json::exception& e) {
-            throw Error(ErrorKind::input, where + "expected a JSON request, found " + e.what());
+            throw Error(ErrorKind::input, where + ": expected a JSON request, found " + e.what());
         } catch (const Error& e) {
-            throw Error(e.kind(), where + e.what());
+            throw Error(e.kind(), where + ": " + e.what());
         }
     }
     if (requests.empty()) throw Error(ErrorKind::input, file + ": expected at least one prompt, found none");

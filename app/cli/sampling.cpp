@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "app/cli/common.h"
 #include "kernels/error.h"
 
 namespace recto::cli {
@@ -65,7 +66,7 @@ Setter list(std::vector<T> SamplingParams::*member) {
 }
 
 std::int32_t token_id(const std::string& text) {
-    return exact<std::int32_t>(Value::parse(text, nullptr, false));
+    return exact<std::int32_t>(parse_value(text));
 }
 
 // {"123": -1.5} as in the OpenAI protocol, or ["123=-1.5"] from the command line.
@@ -82,7 +83,7 @@ void set_logit_bias(SamplingParams& p, const Value& v) {
         if (equals == std::string::npos)
             throw Error(ErrorKind::argument, "logit_bias must be ID=BIAS, got " + text);
         p.logit_bias.emplace_back(token_id(text.substr(0, equals)),
-                                  exact<float>(Value::parse(text.substr(equals + 1), nullptr, false)));
+                                  exact<float>(parse_value(text.substr(equals + 1))));
     }
 }
 
@@ -146,7 +147,7 @@ bool takes_strings(const std::string& name) {
 Value parse_flag(const std::string& name, const std::string& text) {
     if (takes_strings(name)) return text;
     if (text == "none" || text == "null") return nullptr;
-    const Value v = Value::parse(text, nullptr, false);
+    const Value v = parse_value(text);
     if (v.is_discarded()) throw Error(ErrorKind::argument, name + " must be a number, got " + text);
     return v;
 }

@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "app/cli/common.h"
+#include "engine/load/json_reader.h"
 #include "kernels/error.h"
 
 namespace recto::cli {
@@ -13,14 +14,6 @@ struct TemplateCommand {
     bool bos_given = false, eos_given = false, no_generation_prompt = false;
     std::vector<std::string> variables;
 };
-
-Json parse_json_file(const std::string& file) {
-    try {
-        return Json::parse(read_file(file));
-    } catch (const nlohmann::json::exception& e) {
-        throw Error(ErrorKind::input, file + ": expected JSON, found " + e.what());
-    }
-}
 
 void check_messages(const Json& messages, const std::string& file) {
     if (!messages.is_array())
@@ -53,13 +46,12 @@ int run(const TemplateCommand& o) {
     if (o.eos_given) options.eos_token = o.eos;
     for (const std::string& variable : o.variables) {
         const std::size_t equals = variable.find('=');
-        const Json value =
-            equals == std::string::npos ? Json() : Json::parse(variable.substr(equals + 1), nullptr, false);
+        const Json value = equals == std::string::npos ? Json() : parse_value(variable.substr(equals + 1));
         if (equals == std::string::npos || value.is_discarded())
             throw Error(ErrorKind::argument, "--var must be NAME=JSON, got " + variable);
         options.variables[variable.substr(0, equals)] = value;
     }
-    const Json messages = parse_json_file(o.messages);
+    const Json messages = parse_json(read_file(o.messages), o.messages);
     check_messages(messages, o.messages);
     const std::string text = ChatTemplate(source).render_text(messages, options);
     if (o.common.json)

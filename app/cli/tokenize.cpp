@@ -32,7 +32,7 @@ int tokenize(const TokenizeOptions& o, bool text_given, bool file_given) {
 std::vector<std::int32_t> parse_ids(const std::string& text, const std::string& where, ErrorKind kind) {
     std::string list = text;
     if (list.find('[') == std::string::npos) list = "[" + list + "]";
-    return token_ids(Json::parse(list, nullptr, false), where, kind);
+    return token_ids(parse_value(list), where, kind);
 }
 
 int detokenize(const TokenizeOptions& o, bool ids_given, bool file_given) {

@@ -133,6 +133,45 @@ class TestArguments : public QObject {
         QVERIFY2(Json::accept(run.out.toStdString()), run.all().c_str());
     }
 
+    // /dev/full takes no byte, as a full disk does; a closed stream takes none either.
+    void results_that_cannot_be_written_are_a_failure_data() {
+        QTest::addColumn<QString>("where");
+        QTest::addColumn<QStringList>("arguments");
+        for (const char* where : {">/dev/full", ">&-"}) {
+            const QString to = QString::fromUtf8(where);
+            QTest::newRow(qPrintable("generate " + to)) << to << one_token();
+            QTest::newRow(qPrintable("generate --json " + to)) << to << one_token() + QStringList{"--json"};
+            QTest::newRow(qPrintable("version " + to)) << to << QStringList{"version"};
+            QTest::newRow(qPrintable("help " + to)) << to << QStringList{"--help"};
+        }
+    }
+    void results_that_cannot_be_written_are_a_failure() {
+        QFETCH(QString, where);
+        QFETCH(QStringList, arguments);
+        QProcess shell;
+        shell.start("/bin/sh", QStringList{"-c", "\"$0\" \"$@\" " + where, cli_program()} + arguments);
+        Run run;
+        finish(shell, run);
+        const std::string wrong = not_one_line_error(run, 1);
+        QVERIFY2(wrong.empty() && run.err.contains("standard output"), run.all().c_str());
+    }
+
+    // Otherwise the file of --out gets the number of standard output, and the results beside the array.
+    void closed_output_does_not_lead_into_a_file() {
+        const QString out = folder_.filePath("closed.npy");
+        const QString whole = folder_.filePath("whole.npy");
+        const QStringList arguments = {"logits", "--model", tiny_model(), "--ids", "1,2", "--json", "--out"};
+        const Run reference = run_cli(arguments + QStringList{whole});
+        QVERIFY2(reference.code == 0, reference.all().c_str());
+        QProcess shell;
+        shell.start("/bin/sh",
+                    QStringList{"-c", "\"$0\" \"$@\" >&-", cli_program()} + arguments + QStringList{out});
+        Run run;
+        finish(shell, run);
+        QVERIFY2(run.code == 1, run.all().c_str());
+        QVERIFY(file_bytes(out) == file_bytes(whole));
+    }
+
     void bad_value_is_refused_with_range_and_value_data() {
         QTest::addColumn<QStringList>("arguments");
         QTest::addColumn<QStringList>("said");
@@ -167,12 +206,18 @@ class TestArguments : public QObject {
         row({"--kv-blocks", "0"}, {"--kv-blocks", "1", "0"});
         row({"--kv-cache-gib", "0"}, {"--kv-cache-gib", "0"});
         row({"--kv-cache-gib", "-1"}, {"--kv-cache-gib", "-1"});
+        row({"--kv-cache-gib", "nan"}, {"--kv-cache-gib", "greater than 0", "nan"});
+        row({"--kv-cache-gib", "inf"}, {"--kv-cache-gib", "1048576", "inf"});
+        row({"--kv-cache-gib", "1e300"}, {"--kv-cache-gib", "1048576", "1e300"});
         row({"--kv-cache-gib", "1", "--kv-blocks", "4"}, {"--kv-cache-gib", "--kv-blocks"});
         row({"--max-model-len", "-1"}, {"--max-model-len", "0", "-1"});
         row({"--max-model-len", "513"}, {"max_model_len", "512", "513"});  // config.json of the model: 512
         row({"--max-num-seqs", "-1"}, {"--max-num-seqs", "-1"});
         row({"--max-num-batched-tokens", "-1"}, {"--max-num-batched-tokens", "-1"});
         row({"--gpu-memory-utilization", "1.5"}, {"--gpu-memory-utilization", "1", "1.5"});
+        row({"--gpu-memory-utilization", "nan"}, {"--gpu-memory-utilization", "[0.05, 1]", "nan"});
+        row({"--swap-space-gib", "nan"}, {"--swap-space-gib", "[0, 1048576]", "nan"});
+        row({"--cpu-offload-gib", "nan"}, {"--cpu-offload-gib", "[0, 1048576]", "nan"});
         row({"--cpu-offload-gib", "-1"}, {"--cpu-offload-gib", "-1"});
         row({"--cpu-offload-gib", "1", "--device", "cpu"}, {"--cpu-offload-gib", "CPU"});
         row({"--swap-space-gib", "1", "--device", "cpu"}, {"--swap-space-gib", "CPU"});
