@@ -19,9 +19,13 @@ std::string mib(std::uint64_t bytes) {
     return text;
 }
 
-// What a device takes in one step unless told otherwise.
+// What a device takes in one step unless told otherwise. A budget that was given bounds the sequences too:
+// each takes at least one token of it.
 void fill_step_limits(EngineOptions& o, bool cuda) {
-    if (o.max_num_seqs == 0) o.max_num_seqs = cuda ? 256 : 16;
+    if (o.max_num_seqs == 0) {
+        o.max_num_seqs = cuda ? 256 : 16;
+        if (o.max_num_batched_tokens > 0) o.max_num_seqs = std::min(o.max_num_seqs, o.max_num_batched_tokens);
+    }
     if (o.max_num_batched_tokens == 0) o.max_num_batched_tokens = std::max(cuda ? 8192 : 512, o.max_num_seqs);
 }
 
