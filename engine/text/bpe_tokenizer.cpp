@@ -12,7 +12,7 @@ class BpeTokenizer final : public TokenizerBase {
           normalizer_(std::move(parts.normalizer)),
           steps_(std::move(parts.steps)),
           bpe_(vocabulary(), parts.merges, std::move(parts.bpe)),
-          added_normalized_(std::move(parts.added_normalized)),
+          added_normalized_(without_control(parts)),
           strips_leading_space_(parts.strips_leading_space) {
         set_added_tokens(with_declared_ends(std::move(parts.added)));
     }
@@ -48,6 +48,22 @@ class BpeTokenizer final : public TokenizerBase {
     }
 
   private:
+    // A control token that the file declares ordinary and normalized: it is looked for like the other control
+    // tokens, in the text as it is and only where they may stand. Returns what stays.
+    std::vector<AddedToken> without_control(BpeTokenizerParts& parts) const {
+        std::vector<AddedToken> ordinary;
+        for (AddedToken& token : parts.added_normalized) {
+            if (!is_special(token.id)) {
+                ordinary.push_back(std::move(token));
+                continue;
+            }
+            token.text = bytes(token.id);
+            token.control = true;
+            parts.added.push_back(std::move(token));
+        }
+        return ordinary;
+    }
+
     // What begins or ends texts is an added control token even where the file lists it as an ordinary one.
     std::vector<AddedToken> with_declared_ends(std::vector<AddedToken> added) const {
         std::vector<std::int32_t> missing(eos().begin(), eos().end());
