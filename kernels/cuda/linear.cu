@@ -51,8 +51,9 @@ __device__ void dot_rows(float (&acc)[tokens_a_warp], const float* x, long long 
         acc[t] = 0.0F;
     for (int k = threadIdx.x % warp; k < w.cols; k += warp) {
         const float value = weight_at(part, row, k, w.cols);
+        const int input = part.order ? part.order[k] : k;
         for (int t = 0; t < tokens_a_warp; ++t)
-            if (t < tokens) acc[t] = fmaf(value, x[t * x_stride + k], acc[t]);
+            if (t < tokens) acc[t] = fmaf(value, x[t * x_stride + input], acc[t]);
     }
     const float bias = part.bias ? part.bias[row] : 0.0F;
     for (int t = 0; t < tokens_a_warp; ++t)

@@ -20,6 +20,8 @@ CudaWeight::CudaWeight(Backend& backend, std::span<const WeightRows* const> part
             add_grouped(backend, rows, part);
         else
             add_dense(backend, rows, part);
+        const auto order = rows.input_permutation();
+        if (!order.empty()) part.order = static_cast<int*>(keep(backend, order.data(), order.size_bytes()));
         if (!rows.bias().empty())
             part.bias = static_cast<float*>(keep(backend, rows.bias().data(), rows.bias().size_bytes()));
     }

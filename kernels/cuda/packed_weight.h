@@ -15,6 +15,7 @@ struct PartView {
     const float* scale;     // [rows, cols / group_size]
     const float* offset;    // the same, or null
     const float* bias;      // [rows], or null
+    const int* order;       // [cols] act-order: element k of a row meets input order[k]; or null
     int rows;
     int group_size;
     DType dense_dtype;
