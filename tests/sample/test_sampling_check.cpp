@@ -57,8 +57,8 @@ class TestSamplingCheck : public QObject {
             [](auto& p) { p.repetition_penalty = inf; });
         row("repetition_penalty must be greater than 0 and finite, got 1e+308",  // infinite as a float
             [](auto& p) { p.repetition_penalty = 1e308; });
-        row("repetition_penalty must be greater than 0 and finite, got 1e-320",  // 0 as a float
-            [](auto& p) { p.repetition_penalty = 1e-320; });
+        row("repetition_penalty must be greater than 0 and finite, got 1e-300",  // 0 as a float
+            [](auto& p) { p.repetition_penalty = 1e-300; });
         row("frequency_penalty must be in [-2, 2], got 2.1", [](auto& p) { p.frequency_penalty = 2.1; });
         row("presence_penalty must be in [-2, 2], got -2.1", [](auto& p) { p.presence_penalty = -2.1; });
         row("stop must be without an empty string, got \"\"", [](auto& p) { p.stop = {"a", ""}; });
