@@ -308,6 +308,7 @@ void Chat::show_version(int row, int index) {
     if (first < 0) return;
     store_->show_child(id(), tree_.at(chosen).parent, chosen);
     record_.shown_root = tree_.shown_root();
+    measure_context();
     Q_EMIT path_changed(first);
     count_unloaded();
     load_next_page();

@@ -128,6 +128,7 @@ class Chat : public QObject {
     void request_page(const QList<MessageId>& ids);
     void load_next_page();
     void count_unloaded();
+    void measure_context();
     void when_loaded(std::function<void()> then);
 
     ChatRecord record_;

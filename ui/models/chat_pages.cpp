@@ -36,12 +36,16 @@ void Chat::take_chat(const ChatContents& contents) {
     tree_.reset(contents.messages, record_.shown_root);
     open_ = true;
     count_unloaded();
-    if (!tree_.path().empty()) {
-        const AnswerTimings& last = tree_.at(tree_.leaf()).timings;
-        context_used_ = last.prompt_tokens + last.output_tokens;
-    }
+    measure_context();
     Q_EMIT opened();
     load_next_page();
+}
+
+// What the answer at the end of the shown path had in its context when it was written.
+void Chat::measure_context() {
+    if (busy() || tree_.path().empty()) return;
+    const AnswerTimings& last = tree_.at(tree_.leaf()).timings;
+    context_used_ = last.prompt_tokens + last.output_tokens;
 }
 
 void Chat::count_unloaded() {
