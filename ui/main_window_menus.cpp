@@ -123,7 +123,8 @@ void MainWindow::build_chat_menu() {
         "sampling", [] { return tr("Sampling"); }, {}, [](ChatView* v) { v->toggle_sampling(); });
     menu->addSeparator();
     chat_action(
-        "rename_chat", [] { return tr("Rename…"); }, {}, [](MainWindow* w, Chat* c) { w->rename_chat(c); });
+        "rename_chat", [] { return tr("Rename…"); }, {keys("F2")},
+        [](MainWindow* w, Chat* c) { w->rename_chat(c); });
     chat_action(
         "delete_chat", [] { return tr("Delete"); }, {}, [](MainWindow* w, Chat* c) { w->delete_chat(c); });
     menu->addSeparator();

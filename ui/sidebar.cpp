@@ -133,6 +133,12 @@ bool Sidebar::list_key(int key) {
 }
 
 bool Sidebar::eventFilter(QObject* watched, QEvent* event) {
+    // F2 in the list is for the chat selected there; everywhere else it is the menu's, for the open one.
+    if (event->type() == QEvent::ShortcutOverride && watched == list_ &&
+        static_cast<QKeyEvent*>(event)->key() == Qt::Key_F2) {
+        event->accept();
+        return true;
+    }
     if (event->type() == QEvent::KeyPress) {
         const auto* key = static_cast<QKeyEvent*>(event);
         const bool plain = key->modifiers() == Qt::NoModifier || key->modifiers() == Qt::KeypadModifier;
