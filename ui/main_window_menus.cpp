@@ -43,10 +43,11 @@ void MainWindow::build_menus() {
     auto* name = new QLabel(QStringLiteral("Recto"), menuBar());
     name->setObjectName(QStringLiteral("app_name"));
     menuBar()->setObjectName(QStringLiteral("menu_bar"));
-    menuBar()->setCornerWidget(name, Qt::TopLeftCorner);
     const auto restyle = [this, name] {
         name->setFont(theme_->palette().fonts.strong);
         name->setContentsMargins(14, 0, 4, 0);
+        // A menu bar places its corner only when it is given one: the zoomed name would keep its old place.
+        menuBar()->setCornerWidget(name, Qt::TopLeftCorner);
     };
     connect(theme_, &Theme::changed, this, restyle);
     restyle();
