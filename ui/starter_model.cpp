@@ -3,10 +3,12 @@
 #include <QDir>
 #include <QFileInfo>
 
+#include "engine/load/starter.h"
+
 namespace recto::ui {
 namespace {
 
-const QLatin1String starter_file("SmolLM2-135M-Instruct.Q4_1.gguf");
+const QLatin1String starter_file(recto::starter_file_name);
 
 }  // namespace
 
