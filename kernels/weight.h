@@ -75,6 +75,10 @@ class WeightRows {
     virtual std::int64_t rows() const = 0;
     virtual std::int64_t cols() const = 0;
     virtual const WeightForm& form() const = 0;
+    // How many rows a packer best asks read() for at once (and at multiples of it): files that are packed
+    // along their outputs hold this many in a cache line of each input. Any other number gives the same,
+    // slower.
+    virtual std::int64_t preferred_rows() const { return 16; }
 
     // Grouped weights only.
     virtual void read(std::int64_t first_row, std::int64_t n, const WeightPlanes& out) const = 0;
