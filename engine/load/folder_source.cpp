@@ -5,6 +5,7 @@
 #include "engine/load/folder_config.h"
 #include "engine/load/folder_tensors.h"
 #include "engine/load/mapped_file.h"
+#include "engine/load/module_weights.h"
 #include "engine/load/name_map.h"
 #include "engine/load/refuse.h"
 #include "engine/load/stored_rows.h"
@@ -15,19 +16,6 @@ namespace recto {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct DenseType {
-    const char* name;
-    DType dtype;
-};
-constexpr DenseType dense_types[] = {{"F32", DType::f32}, {"F16", DType::f16}, {"BF16", DType::bf16}};
-
-// Null for dtypes that weights cannot have.
-const DenseType* dense_type(const std::string& name) {
-    for (const auto& type : dense_types)
-        if (name == type.name) return &type;
-    return nullptr;
-}
 
 // A snapshot folder is named by a commit; its repository, "models--ORG--NAME", says more.
 std::string model_name(const fs::path& folder) {
@@ -55,9 +43,10 @@ class FolderSource final : public ModelSource {
                        "are float32, "
                        "float16 and bfloat16 weights, and GGUF files for quantized ones");
         tensors_ = std::make_shared<const FolderTensors>(folder);
+        modules_ = std::make_unique<const ModuleWeights>(tensors_, folder.string());
         ModelConfig& model = config_.model;
         // An absent head means that the embedding serves as one, whatever the flag says.
-        if (tensors_->find(tensor_name(TensorRole::lm_head, 0)) == nullptr) model.tied_embedding = true;
+        if (!modules_->has(huggingface_name(TensorRole::lm_head, 0, model))) model.tied_embedding = true;
         check_tensors();
     }
 
@@ -84,6 +73,8 @@ class FolderSource final : public ModelSource {
         return "none (" + most + ")" + (bytes.size() > 1 ? " (mixed)" : "");
     }
 
+    std::string quantization_method() const override { return "none"; }
+
     std::vector<TensorInfo> tensors() const override {
         std::vector<TensorInfo> infos;
         for (const auto* tensor : tensors_->tensors())
@@ -92,16 +83,12 @@ class FolderSource final : public ModelSource {
     }
 
     std::unique_ptr<WeightRows> weight(TensorRole role, int layer) const override {
-        const SafeTensor* tensor = find(role, layer, ".weight");
-        if (tensor == nullptr) return nullptr;
-        const DenseType* type = dense_type(tensor->dtype);
-        StoredMatrix matrix;
-        matrix.data = tensor->data;
-        matrix.rows = tensor->shape[0];
-        matrix.cols = tensor->shape[1];
-        if (has_bias(role)) matrix.bias = values(*find(role, layer, ".bias"));
-        matrix.keep_alive = tensors_;
-        return make_dense_rows(type->dtype, type->name, std::move(matrix));
+        const std::string module = huggingface_name(role, layer, config_.model);
+        if (!modules_->has(module)) return nullptr;
+        const auto shape = expected_shape(role, config_.model);
+        std::vector<float> bias;
+        if (has_bias(role)) bias = values(*find(role, layer, ".bias"));
+        return modules_->open(module, shape[0], shape[1], std::move(bias));
     }
 
     std::vector<float> norm(TensorRole role, int layer) const override {
@@ -134,7 +121,12 @@ class FolderSource final : public ModelSource {
 
     void check_tensors() const {
         for_each_required_tensor(config_.model, [&](TensorRole role, int layer) {
-            require(role, layer, ".weight");
+            if (is_norm(role)) {
+                require(role, layer, ".weight");
+            } else {
+                const auto shape = expected_shape(role, config_.model);
+                modules_->check(huggingface_name(role, layer, config_.model), shape[0], shape[1]);
+            }
             if (has_bias(role)) require(role, layer, ".bias");
         });
     }
@@ -175,6 +167,7 @@ class FolderSource final : public ModelSource {
     FolderConfig config_;
     GenerationDefaults defaults_;
     std::shared_ptr<const FolderTensors> tensors_;
+    std::unique_ptr<const ModuleWeights> modules_;
 };
 
 }  // namespace

@@ -47,16 +47,14 @@ class GgufSource final : public ModelSource {
     bool has_tokenizer() const override { return has_gguf_vocabulary(files_->metadata()); }
     TokenizerFiles tokenizer_files() const override { return read_gguf_vocabulary(files_->metadata()); }
 
-    // The type that takes most bytes among the matrices.
     std::string quantization() const override {
-        std::map<std::string, std::uint64_t> bytes;
-        for (const auto& tensor : files_->tensors())
-            if (row_major_shape(tensor).size() == 2) bytes[tensor.type->name] += tensor.data.size();
-        std::string most;
-        for (const auto& [name, size] : bytes)
-            if (most.empty() || size > bytes[most]) most = name;
-        if (most == "F32" || most == "F16" || most == "BF16") most = "none (" + most + ")";
+        const auto bytes = matrix_bytes();
+        std::string most = main_type(bytes);
+        if (is_dense(most)) most = "none (" + most + ")";
         return bytes.size() > 1 ? most + " (mixed)" : most;
+    }
+    std::string quantization_method() const override {
+        return is_dense(main_type(matrix_bytes())) ? "none" : "gguf";
     }
 
     std::vector<TensorInfo> tensors() const override {
@@ -86,6 +84,23 @@ class GgufSource final : public ModelSource {
     }
 
   private:
+    static bool is_dense(const std::string& type) { return type == "F32" || type == "F16" || type == "BF16"; }
+
+    // Of the matrices, by type.
+    std::map<std::string, std::uint64_t> matrix_bytes() const {
+        std::map<std::string, std::uint64_t> bytes;
+        for (const auto& tensor : files_->tensors())
+            if (row_major_shape(tensor).size() == 2) bytes[tensor.type->name] += tensor.data.size();
+        return bytes;
+    }
+    // The one that takes most.
+    static std::string main_type(const std::map<std::string, std::uint64_t>& bytes) {
+        std::string most;
+        for (const auto& [name, size] : bytes)
+            if (most.empty() || size > bytes.at(most)) most = name;
+        return most;
+    }
+
     const std::string& label() const { return files_->metadata().label(); }
 
     // Null if the file has none; Error(input) if it has another shape than the configuration asks for.

@@ -56,6 +56,11 @@ class ModelSource {
     virtual const std::filesystem::path& path() const = 0;
     virtual std::string format() const = 0;             // "GGUF", "safetensors"
     virtual std::string quantization() const = 0;       // for people: "Q4_1 (mixed)", "none (BF16)"
+    // What `--quantization` calls it: "none", "awq", "gptq", "compressed-tensors", "gguf".
+    virtual std::string quantization_method() const = 0;
+    // Sentences for people on what is odd but does not keep the model from running, such as a configuration that the
+    // tensors contradict.
+    virtual std::vector<std::string> warnings() const { return {}; }
     virtual const ModelConfig& config() const = 0;
     virtual const GenerationDefaults& generation_defaults() const = 0;
     virtual std::uint64_t file_bytes() const = 0;       // of all weight files

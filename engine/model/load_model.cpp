@@ -149,6 +149,7 @@ std::shared_ptr<const Model> load_model(const std::filesystem::path& path, std::
     model->path = source->path();
     model->format = source->format();
     model->quantization = source->quantization();
+    model->warnings = source->warnings();
     model->config = source->config();
     model->generation_defaults = source->generation_defaults();
     const bool exact = options.dtype == ModelDType::f32;

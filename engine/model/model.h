@@ -49,6 +49,7 @@ struct Model {
     std::shared_ptr<Backend> backend;
     std::filesystem::path path;
     std::string format, quantization;
+    std::vector<std::string> warnings;  // of the source, for people
     ModelConfig config;
     GenerationDefaults generation_defaults;
     std::unique_ptr<Tokenizer> tokenizer;         // null for a folder without one
