@@ -51,6 +51,26 @@ enum class Activations : std::uint8_t {
     floating,    // weights are dequantized in registers, FP32 (CPU) or 16-bit (CUDA) products
 };
 
+// The weights of a mixture's experts, one PackedWeight an expert, all of one shape.
+class PackedExperts {
+  public:
+    virtual ~PackedExperts() = default;
+    virtual int experts() const = 0;
+    virtual std::int64_t rows() const = 0;  // outputs of one expert, of all its parts together
+    virtual std::int64_t cols() const = 0;
+    virtual std::size_t bytes() const = 0;  // of all experts
+    virtual std::string describe() const = 0;
+};
+
+// The experts that each row goes through and what each counts, in device memory. A row's experts ascend by
+// number: sums over them have one order, whatever the scores were.
+struct ExpertChoice {
+    std::int32_t* ids = nullptr;  // [rows, per_row] 0 ≤ id < experts, all of a row's different
+    float* weights = nullptr;     // [rows, per_row]
+    std::int64_t rows = 0;
+    int per_row = 0;  // k
+};
+
 struct KvShape {
     int blocks = 0;
     int layers = 0;
@@ -150,6 +170,9 @@ class Backend {
 
     // --- weights, once at load. `parts` share their input width and are concatenated along their outputs.
     virtual std::unique_ptr<PackedWeight> pack(std::span<const WeightRows* const> parts, Activations mode) = 0;
+    // Takes the experts of one layer, each packed by this backend, as one thing that the operations below index.
+    virtual std::unique_ptr<PackedExperts> stack_experts(
+        std::vector<std::unique_ptr<PackedWeight>> experts) = 0;
 
     // --- KV storage
     virtual std::unique_ptr<KvCache> make_kv(const KvShape& shape) = 0;
@@ -184,6 +207,19 @@ class Backend {
     virtual void argmax(Tensor logits, std::int64_t valid_cols, std::int32_t* ids) = 0;
     // x += delta (Gemma's post-norms need the branch before the add)
     virtual void add(Tensor x, Tensor delta) = 0;
+
+    // --- mixtures of experts (Shazeer et al. 2017; softmax over all experts as in Mixtral, Jiang et al. 2024).
+    // With p = softmax(logits[r]), the k experts of largest p, ties to the lower number, weighted by p, or by
+    // p / Σ of the k when `renormalize`. A row that is not finite gets experts too, and NaN for their weights.
+    //                                                                    logits [rows, experts] FP32
+    virtual void route(Tensor logits, bool renormalize, const ExpertChoice& choice) = 0;
+    // Slot s of row r, with expert e = ids[r, s]:
+    //     out[r k + s] = x[r] through e's gate|up and `epilogue` (a gated one)  x [rows, cols], out [rows k, ·]
+    virtual void expert_gate_up(Tensor x, const ExpertChoice& choice, const PackedExperts& weight,
+                                Epilogue epilogue, Tensor out) = 0;
+    //     out[r] += Σ_s weights[r, s] · (x[r k + s]·W_eᵀ + bias_e), s ascending  x [rows k, cols], out [rows, ·]
+    virtual void expert_down(Tensor x, const ExpertChoice& choice, const PackedExperts& weight,
+                             Tensor out) = 0;
 };
 
 struct CpuOptions {

@@ -7,6 +7,7 @@
 #include <ostream>
 #include <sstream>
 
+#include "kernels/bench_print.h"
 #include "kernels/check.h"
 #include "kernels/cpu/backend.h"
 #include "kernels/cpu/select.h"
@@ -14,42 +15,6 @@
 namespace recto {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-// Median seconds of one call, over at least 5 calls and about `budget` seconds.
-double time_of(Backend& backend, const std::function<void()>& work, double budget = 0.4) {
-    work();
-    backend.synchronize();
-    std::vector<double> times;
-    double total = 0;
-    while (times.size() < 5 || (total < budget && times.size() < 1000)) {
-        const auto start = Clock::now();
-        work();
-        backend.synchronize();
-        times.push_back(std::chrono::duration<double>(Clock::now() - start).count());
-        total += times.back();
-    }
-    std::nth_element(times.begin(), times.begin() + std::ptrdiff_t(times.size() / 2), times.end());
-    return times[times.size() / 2];
-}
-
-struct Printer {
-    std::ostream& out;
-    Ceilings top;
-    void line(const std::string& name, double seconds, double bytes, double ops, bool integer,
-              const std::string& extra = "") const {
-        std::ostringstream s;
-        s << std::left << std::setw(44) << name << std::right << std::fixed << std::setprecision(1)
-          << std::setw(10) << seconds * 1e6 << " us" << std::setw(8) << bytes / seconds * 1e-9 << " GB/s";
-        if (top.read_bytes_s > 0)
-            s << std::setw(4) << std::setprecision(0) << 100 * bytes / seconds / top.read_bytes_s << " %";
-        s << std::setw(8) << std::setprecision(3) << ops / seconds * 1e-12 << " TOP/s";
-        const double peak = integer ? top.int8_ops_s : top.fp32_ops_s;
-        if (peak > 0) s << std::setw(4) << std::setprecision(0) << 100 * ops / seconds / peak << " %";
-        out << s.str() << (extra.empty() ? "" : "  ") << extra << std::endl;
-    }
-};
 
 // The starter model's shapes with random weights.
 struct StarterShapes {
@@ -319,25 +284,11 @@ void bench_pack(Backend& backend, const std::string& filter, const Printer& prin
     const std::string name = "pack Q4_1 12288x576";
     if (!filter.empty() && name.find(filter) == std::string::npos) return;
     // From rows that already lie in memory, so that the reader's arithmetic is not what is timed.
-    struct Ready final : WeightRows {
-        std::int64_t n = 12288, k = 576;
-        WeightForm f = grouped_form(QuantInt::u4, 32, ScaleForm::f16, OffsetForm::f16, "Q4_1");
-        std::int64_t rows() const override { return n; }
-        std::int64_t cols() const override { return k; }
-        const WeightForm& form() const override { return f; }
-        void read(std::int64_t first, std::int64_t count, const WeightPlanes& out) const override {
-            std::fill_n(out.q, count * k, std::uint8_t(first & 15));
-            std::fill_n(out.scale, count * k / 32, 0.5F);
-            std::fill_n(out.offset, count * k / 32, -1.0F);
-        }
-        void read_f32(std::int64_t, std::int64_t count, float* out) const override {
-            std::fill_n(out, count * k, 0.0F);
-        }
-        void read_dense(std::int64_t, std::int64_t, void*) const override {}
-    } ready;
+    const FilledRows ready(12288, 576,
+                           grouped_form(QuantInt::u4, 32, ScaleForm::f16, OffsetForm::f16, "Q4_1"));
     const WeightRows* parts[] = {&ready};
     const double t = time_of(backend, [&] { backend.pack(parts, Activations::int8); });
-    print.line(name, t, double(ready.n * ready.k) * 20 / 32, 0, true);
+    print.line(name, t, double(ready.rows() * ready.cols()) * 20 / 32, 0, true);
 }
 
 std::string trimmed(double v) {
@@ -374,6 +325,14 @@ int run_check(Backend& backend, std::ostream& out) {
     for (const AttentionCase& c : attention_cases()) {
         report("attention " + c.name, attention_error(c, run_attention(backend, c, 64)));
     }
+    for (ExpertCase c : expert_cases()) {
+        if (!integer_products) c.mode = Activations::floating;
+        for (const std::int64_t rows : {1, 5, 33}) {
+            const ExpertInput in = expert_input(c, rows);
+            report("experts " + c.name + ", rows " + std::to_string(rows),
+                   expert_error(c, in, rows, run_experts(backend, c, in, 0, rows)));
+        }
+    }
     out << (failed == 0 ? "All cases agree with the reference.\n"
                         : std::to_string(failed) + " cases differ from the reference.\n");
     return failed;
@@ -389,6 +348,7 @@ void run_bench(Backend& backend, const std::string& filter, std::ostream& out) {
             << trimmed(print.top.fp32_ops_s * 1e-12) << " FP32 TFLOP/s\n";
     }
     bench_steps(backend, filter, print);
+    bench_experts(backend, filter, print);
     bench_pack(backend, filter, print);
 }
 
@@ -416,6 +376,7 @@ void list_variants(const CpuOptions& options, std::ostream& out) {
             }
         }
     }
+    out << "experts: rows sorted by expert, each expert as linear, " << table.name << "\n";
     for (const DType d : {DType::f32, DType::f16, DType::bf16}) {
         out << "attention, " << dtype_name(d) << " cache: partitions of " << cpu::partition_tokens
             << " positions, " << table.name << "\n";

@@ -28,4 +28,17 @@ struct AttentionCase {
 };
 std::vector<AttentionCase> attention_cases();
 
+// A mixture's MLP: route, gate|up of the chosen experts, their weighted down products added to a residual.
+struct ExpertCase {
+    std::string name;
+    int experts = 0;
+    int per_row = 0;
+    bool renormalize = true;
+    std::vector<SyntheticSpec> gate_up;  // of expert 0; the others have other seeds
+    SyntheticSpec down;
+    Activations mode = Activations::int8;
+    Epilogue epilogue = Epilogue::silu_mul;
+};
+std::vector<ExpertCase> expert_cases();
+
 }  // namespace recto

@@ -113,6 +113,120 @@ double linear_error(const LinearCase& c, const LinearInput& in, std::int64_t row
     return worst;
 }
 
+namespace {
+
+std::int64_t width_of(const ExpertCase& c) {
+    return c.down.cols;
+}
+std::int64_t hidden_of(const ExpertCase& c) {
+    return c.down.rows;
+}
+
+// The rows of expert e: the case's, with a seed of its own.
+struct ExpertWeights {
+    std::vector<std::unique_ptr<WeightRows>> owned;
+    std::vector<const WeightRows*> gate_up;
+    const WeightRows* down = nullptr;
+};
+ExpertWeights expert_weights(const ExpertCase& c, int e) {
+    ExpertWeights w;
+    auto make = [&](SyntheticSpec s) {
+        s.seed += std::uint64_t(10000 * e);
+        w.owned.push_back(make_synthetic(s));
+        return w.owned.back().get();
+    };
+    for (const SyntheticSpec& s : c.gate_up)
+        w.gate_up.push_back(make(s));
+    w.down = make(c.down);
+    return w;
+}
+
+double off_by(float found, double expected, double magnitude, double roundings) {
+    const double error = std::fabs(double(found) - expected);
+    return std::isfinite(error) ? error / (0x1p-24 * roundings * magnitude + 1e-30) : HUGE_VAL;
+}
+
+}  // namespace
+
+ExpertInput expert_input(const ExpertCase& c, std::int64_t rows) {
+    ExpertInput in;
+    in.x = random_floats(std::size_t(rows * hidden_of(c)), 2.0F, 110);
+    in.logits = random_floats(std::size_t(rows * c.experts), 3.0F, 111);
+    in.before = random_floats(std::size_t(rows * hidden_of(c)), 1.0F, 112);
+    return in;
+}
+
+ExpertOutput run_experts(Backend& backend, const ExpertCase& c, const ExpertInput& in, std::int64_t first,
+                         std::int64_t rows) {
+    std::vector<std::unique_ptr<PackedWeight>> up, down;
+    for (int e = 0; e < c.experts; ++e) {
+        const ExpertWeights w = expert_weights(c, e);
+        up.push_back(backend.pack(w.gate_up, c.mode));
+        down.push_back(backend.pack({&w.down, 1}, c.mode));
+    }
+    const auto up_stack = backend.stack_experts(std::move(up));
+    const auto down_stack = backend.stack_experts(std::move(down));
+    const std::int64_t hidden = hidden_of(c), slots = rows * c.per_row;
+    const Device x = to_device(backend, in.x.data() + first * hidden, rows, hidden);
+    const Device logits = to_device(backend, in.logits.data() + first * c.experts, rows, c.experts);
+    const Device out = to_device(backend, in.before.data() + first * hidden, rows, hidden);
+    const Device gated = to_device(backend, nullptr, slots, width_of(c));
+    const Device ids = to_device(backend, nullptr, rows, c.per_row);
+    const Device weights = to_device(backend, nullptr, rows, c.per_row);
+    const ExpertChoice choice{static_cast<std::int32_t*>(ids.tensor.data), weights.tensor.f32(), rows,
+                              c.per_row};
+    backend.route(logits.tensor, c.renormalize, choice);
+    backend.expert_gate_up(x.tensor, choice, *up_stack, c.epilogue, gated.tensor);
+    backend.expert_down(gated.tensor, choice, *down_stack, out.tensor);
+    ExpertOutput o;
+    o.ids.resize(std::size_t(slots));
+    backend.download(o.ids.data(), choice.ids, o.ids.size() * sizeof(std::int32_t));
+    o.weights = to_host(backend, weights.tensor);
+    o.gated = to_host(backend, gated.tensor);
+    o.out = to_host(backend, out.tensor);
+    return o;
+}
+
+double expert_error(const ExpertCase& c, const ExpertInput& in, std::int64_t rows, const ExpertOutput& out) {
+    const std::int64_t hidden = hidden_of(c), width = width_of(c), k = c.per_row;
+    std::vector<ExpertWeights> experts;
+    for (int e = 0; e < c.experts; ++e)
+        experts.push_back(expert_weights(c, e));
+    double worst = 0;
+    for (std::int64_t r = 0; r < rows; ++r) {
+        const auto expected =
+            reference::route(in.logits.data() + r * c.experts, c.experts, c.per_row, c.renormalize);
+        std::vector<double> sum(in.before.begin() + r * hidden, in.before.begin() + (r + 1) * hidden);
+        std::vector<double> size(sum.size());
+        for (std::size_t i = 0; i < sum.size(); ++i)
+            size[i] = std::fabs(sum[i]);
+        for (std::int64_t s = 0; s < k; ++s) {
+            const auto slot = std::size_t(r * k + s);
+            const std::int32_t e = expected.ids[std::size_t(s)];
+            if (out.ids[slot] != e) return HUGE_VAL;
+            // The difference of two logits is rounded at up to 6, and the sum over the experts.
+            const double p = expected.weights[std::size_t(s)];
+            worst = std::fmax(worst, off_by(out.weights[slot], p, p, 16.0 + double(c.experts)));
+            const auto& w = experts[std::size_t(e)];
+            const auto up =
+                reference::linear(in.x.data() + r * hidden, 1, w.gate_up, c.mode, c.epilogue, nullptr);
+            const float* gated = out.gated.data() + std::int64_t(slot) * width;
+            for (std::int64_t i = 0; i < width; ++i)
+                worst = std::fmax(worst, off_by(gated[i], up.out[std::size_t(i)],
+                                                up.magnitude[std::size_t(i)], double(hidden) + 16));
+            const auto down = reference::linear(gated, 1, {&w.down, 1}, c.mode, Epilogue::store, nullptr);
+            for (std::size_t i = 0; i < sum.size(); ++i) {
+                sum[i] += double(out.weights[slot]) * down.out[i];
+                size[i] += double(out.weights[slot]) * down.magnitude[i];
+            }
+        }
+        for (std::int64_t i = 0; i < hidden; ++i)
+            worst = std::fmax(worst, off_by(out.out[std::size_t(r * hidden + i)], sum[std::size_t(i)],
+                                            size[std::size_t(i)], double(width) + 16));
+    }
+    return worst;
+}
+
 std::vector<float> run_attention(Backend& backend, const AttentionCase& c, int chunk, int block_size) {
     const int slots = block_size > 0 ? block_size : c.block_size;
     const int blocks = (c.context + slots - 1) / slots;

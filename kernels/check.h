@@ -23,6 +23,25 @@ std::vector<float> run_linear(Backend& backend, const LinearCase& c, const Linea
 double linear_error(const LinearCase& c, const LinearInput& in, std::int64_t rows,
                     const std::vector<float>& out);
 
+// The backend's result on rows `first` … `first + rows` of a mixture's input, stage by stage, so that each
+// stage can be judged by what the one before really gave it.
+struct ExpertInput {
+    std::vector<float> x;       // [rows, hidden]
+    std::vector<float> logits;  // [rows, experts]
+    std::vector<float> before;  // [rows, hidden]
+};
+struct ExpertOutput {
+    std::vector<std::int32_t> ids;  // [rows, k]
+    std::vector<float> weights;     // [rows, k]
+    std::vector<float> gated;       // [rows k, width]
+    std::vector<float> out;         // [rows, hidden]
+};
+ExpertInput expert_input(const ExpertCase& c, std::int64_t rows);
+ExpertOutput run_experts(Backend& backend, const ExpertCase& c, const ExpertInput& in, std::int64_t first,
+                         std::int64_t rows);
+// Largest error ÷ tolerance over the weights and both products; infinite if another expert was chosen.
+double expert_error(const ExpertCase& c, const ExpertInput& in, std::int64_t rows, const ExpertOutput& out);
+
 // Writes the case's context in chunks of `chunk` tokens into shuffled blocks and attends in every step.
 // Returns the last `queries` rows: [queries, heads * head_dim]. block_size 0: the case's.
 std::vector<float> run_attention(Backend& backend, const AttentionCase& c, int chunk, int block_size = 0);

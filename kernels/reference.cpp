@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <numeric>
 
 namespace recto::reference {
 
@@ -129,6 +130,28 @@ LinearResult linear(const float* x, std::int64_t rows, std::span<const WeightRow
         }
     }
     return result;
+}
+
+Choice route(const float* logits, std::int64_t experts, int k, bool renormalize) {
+    const double top = double(*std::max_element(logits, logits + experts));
+    std::vector<double> p;
+    for (std::int64_t e = 0; e < experts; ++e)
+        p.push_back(std::exp(double(logits[e]) - top));
+    const double all = std::accumulate(p.begin(), p.end(), 0.0);
+    std::vector<std::int32_t> order(p.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+        return logits[std::size_t(a)] > logits[std::size_t(b)];
+    });
+    Choice c;
+    c.ids.assign(order.begin(), order.begin() + k);
+    std::sort(c.ids.begin(), c.ids.end());
+    double chosen = 0;
+    for (const std::int32_t e : c.ids)
+        chosen += p[std::size_t(e)];
+    for (const std::int32_t e : c.ids)
+        c.weights.push_back(p[std::size_t(e)] / (renormalize ? chosen : all));
+    return c;
 }
 
 std::vector<double> rms_norm(const float* x, std::int64_t rows, std::int64_t cols, const float* weight,

@@ -21,6 +21,13 @@ struct LinearResult {
 LinearResult linear(const float* x, std::int64_t rows, std::span<const WeightRows* const> parts,
                     Activations mode, Epilogue epilogue, const float* before);
 
+// What one row of the router chooses: experts ascending, weights in double.
+struct Choice {
+    std::vector<std::int32_t> ids;
+    std::vector<double> weights;
+};
+Choice route(const float* logits, std::int64_t experts, int k, bool renormalize);
+
 std::vector<double> rms_norm(const float* x, std::int64_t rows, std::int64_t cols, const float* weight,
                              double eps);
 

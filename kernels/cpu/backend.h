@@ -71,6 +71,12 @@ class CpuBackend final : public Backend {
     void argmax(Tensor logits, std::int64_t valid_cols, std::int32_t* ids) override;
     void add(Tensor x, Tensor delta) override;
 
+    std::unique_ptr<PackedExperts> stack_experts(std::vector<std::unique_ptr<PackedWeight>> experts) override;
+    void route(Tensor logits, bool renormalize, const ExpertChoice& choice) override;
+    void expert_gate_up(Tensor x, const ExpertChoice& choice, const PackedExperts& weight, Epilogue epilogue,
+                        Tensor out) override;
+    void expert_down(Tensor x, const ExpertChoice& choice, const PackedExperts& weight, Tensor out) override;
+
     Ceilings measure_ceilings();
 
   private:
@@ -87,6 +93,7 @@ class CpuBackend final : public Backend {
     std::vector<Worker> workers_;
     std::vector<Scratch> panels_;  // one an input form
     Scratch gate_up_, splits_;
+    Scratch expert_in_, expert_out_;
 };
 
 }  // namespace recto::cpu

@@ -230,6 +230,23 @@ class CudaBackend final : public Backend {
     }
     void add(Tensor x, Tensor delta) override { cuda::add(stream_, x, delta); }
 
+    std::unique_ptr<PackedExperts> stack_experts(
+        std::vector<std::unique_ptr<PackedWeight>> experts) override {
+        return std::make_unique<cuda::CudaExperts>(*this, std::move(experts));
+    }
+    void route(Tensor logits, bool renormalize, const ExpertChoice& choice) override {
+        cuda::route(stream_, logits, renormalize, choice);
+    }
+    void expert_gate_up(Tensor x, const ExpertChoice& choice, const PackedExperts& weight, Epilogue epilogue,
+                        Tensor out) override {
+        const auto& experts = static_cast<const cuda::CudaExperts&>(weight);
+        cuda::expert_gate_up(stream_, x, choice, experts.views(), experts.shape(), epilogue, out);
+    }
+    void expert_down(Tensor x, const ExpertChoice& choice, const PackedExperts& weight, Tensor out) override {
+        const auto& experts = static_cast<const cuda::CudaExperts&>(weight);
+        cuda::expert_down(stream_, x, choice, experts.views(), experts.shape(), out);
+    }
+
   private:
     struct Graph {
         GraphKey key;

@@ -46,4 +46,12 @@ void gather_rows(cudaStream_t stream, const BatchView& batch, Tensor x, Tensor o
 void argmax(cudaStream_t stream, Tensor logits, int valid_cols, int* ids);
 void add(cudaStream_t stream, Tensor x, Tensor delta);
 
+// Mixtures of experts. `experts` is device memory, one view an expert; `shape` is any one of them (rows,
+// cols).
+void route(cudaStream_t stream, Tensor logits, bool renormalize, const ExpertChoice& choice);
+void expert_gate_up(cudaStream_t stream, Tensor x, const ExpertChoice& choice, const WeightView* experts,
+                    const WeightView& shape, Epilogue epilogue, Tensor out);
+void expert_down(cudaStream_t stream, Tensor x, const ExpertChoice& choice, const WeightView* experts,
+                 const WeightView& shape, Tensor out);
+
 }  // namespace recto::cuda

@@ -72,4 +72,23 @@ std::string CudaWeight::describe() const {
     return name_ + ", row-major, FP32 products, plain CUDA";
 }
 
+CudaExperts::CudaExperts(Backend& backend, std::vector<std::unique_ptr<PackedWeight>> experts)
+    : experts_(std::move(experts)) {
+    assert(!experts_.empty());
+    std::vector<WeightView> host;
+    for (const auto& e : experts_) {
+        assert(e->rows() == experts_[0]->rows() && e->cols() == experts_[0]->cols());
+        host.push_back(static_cast<const CudaWeight&>(*e).view());
+    }
+    views_ = backend.allocate(host.size() * sizeof(WeightView));
+    backend.upload(views_->data(), host.data(), host.size() * sizeof(WeightView));
+}
+
+std::size_t CudaExperts::bytes() const {
+    std::size_t n = views_->bytes();
+    for (const auto& e : experts_)
+        n += e->bytes();
+    return n;
+}
+
 }  // namespace recto::cuda

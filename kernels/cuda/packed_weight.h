@@ -51,4 +51,21 @@ class CudaWeight final : public PackedWeight {
     std::string name_;
 };
 
+// The experts' weights and, in device memory, the views that kernels index by expert.
+class CudaExperts final : public PackedExperts {
+  public:
+    CudaExperts(Backend& backend, std::vector<std::unique_ptr<PackedWeight>> experts);
+    int experts() const override { return int(experts_.size()); }
+    std::int64_t rows() const override { return experts_[0]->rows(); }
+    std::int64_t cols() const override { return experts_[0]->cols(); }
+    std::size_t bytes() const override;
+    std::string describe() const override { return experts_[0]->describe(); }
+    const WeightView* views() const { return static_cast<const WeightView*>(views_->data()); }
+    const WeightView& shape() const { return static_cast<const CudaWeight&>(*experts_[0]).view(); }
+
+  private:
+    std::vector<std::unique_ptr<PackedWeight>> experts_;
+    std::unique_ptr<Buffer> views_;  // [experts] WeightView
+};
+
 }  // namespace recto::cuda
