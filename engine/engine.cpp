@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <new>
 
 #include "engine/engine_state.h"
 #include "kernels/error.h"
@@ -9,7 +10,7 @@
 namespace recto {
 namespace {
 
-SchedulerOptions scheduler_options(const EngineOptions& o) {
+SchedulerOptions scheduler_options(const EngineOptions& o, std::uint64_t block_bytes) {
     SchedulerOptions s;
     s.block_size = o.block_size;
     s.kv_blocks = o.kv_blocks;
@@ -19,11 +20,25 @@ SchedulerOptions scheduler_options(const EngineOptions& o) {
     s.prefix_caching = o.prefix_caching;
     s.chunk_target_seconds = o.chunk_target_seconds;
     s.fixed_chunk_tokens = o.fixed_chunk_tokens;
+    s.prefix_hash_mask = o.prefix_hash_mask;
+    s.swap_blocks = std::int32_t(std::min<std::uint64_t>(o.swap_space_bytes / block_bytes, 1U << 30));
     return s;
 }
 
 std::uint64_t clock_seed() {
     return std::uint64_t(std::chrono::system_clock::now().time_since_epoch().count());
+}
+
+// Touched only where blocks are copied to.
+std::unique_ptr<std::byte[]> host_memory(std::uint64_t bytes) {
+    if (bytes == 0) return nullptr;
+    try {
+        return std::make_unique_for_overwrite<std::byte[]>(bytes);
+    } catch (const std::bad_alloc&) {
+        throw Error(ErrorKind::memory,
+                    "the swap space of " + std::to_string(bytes >> 20) +
+                        " MiB was asked of the system, and it has not so much: choose less");
+    }
 }
 
 int drawable_ids(const StepModel& model, const Tokenizer* tokenizer) {
@@ -78,9 +93,15 @@ Engine::State::State(std::shared_ptr<const Model> model_, std::unique_ptr<StepMo
       tokenizer(tokenizer_),
       eos_ids(std::move(eos_ids_)),
       seed(options.seed != 0 ? options.seed : clock_seed()),
+      max_waiting(options.max_waiting),
+      block_bytes(step_model->block_bytes()),
       vocab(drawable_ids(*step_model, tokenizer)),
-      scheduler(scheduler_options(options)),
+      scheduler(scheduler_options(options, block_bytes)),
       sampler(step_model->vocab(), vocab) {
+    if (max_waiting < 0)
+        throw Error(ErrorKind::argument,
+                    "max_waiting must be at least 0, got " + std::to_string(max_waiting));
+    swap_memory = host_memory(std::uint64_t(scheduler.options().swap_blocks) * block_bytes);
     std::erase_if(eos_ids, [this](std::int32_t id) { return id < 0 || id >= vocab; });
 }
 

@@ -27,12 +27,17 @@ struct EngineOptions {
     std::uint64_t kv_cache_bytes = 0;
     int max_num_seqs = 0;            // 0: the backend's default (CPU 16)
     int max_num_batched_tokens = 0;  // 0: the backend's default (CPU 512)
+    int max_waiting = 0;             // requests that may wait to be started; 0: no bound
+    // Host memory for the blocks of preempted sequences, which then resume without being computed again;
+    // where it is used up, and with 0, they are recomputed.
+    std::uint64_t swap_space_bytes = 0;
     bool prefix_caching = true;
     std::optional<DType> kv_dtype;      // default: the model's
     double chunk_target_seconds = 0.1;  // while others decode, prefill chunks are cut to about this step time
     int fixed_chunk_tokens =
         0;  // > 0: chunks of exactly this many tokens, for stepping through by hand and for tests
-    std::uint64_t seed = 0;  // of requests without one; 0: from the clock
+    std::uint64_t seed = 0;                              // of requests without one; 0: from the clock
+    std::uint64_t prefix_hash_mask = ~std::uint64_t(0);  // tests force collisions with a short one
 };
 
 struct Request {
@@ -54,8 +59,12 @@ struct RequestMetrics {
     int cached_tokens = 0;  // c
     int output_tokens = 0;  // n, over all outputs
     int preemptions = 0;
-    int output0_tokens = 0;           // of output 0: n
-    double t_output0_last = 0;        // of output 0: t_n; its t_1 is t_first
+    int swaps = 0;  // of the preemptions, those that kept their blocks (EngineOptions::swap_space_bytes)
+    int prefix_queries = 0,
+        prefix_hits = 0;  // tokens looked up in the prefix cache and found, when it started
+    int resumed_queries = 0, resumed_hits = 0;  // the same, when computed again after preemptions
+    int output0_tokens = 0;                     // of output 0: n
+    double t_output0_last = 0;                  // of output 0: t_n; its t_1 is t_first
     std::vector<double> token_times;  // t_1 … t_n of output 0; only with the event that ends the request
 
     double queue_s() const;        // t_start − t_request; 0 when it never started
@@ -82,7 +91,7 @@ struct RequestEvent {
     RequestMetrics metrics;                    // valid so far
 };
 
-enum class SequenceState : std::uint8_t { waiting, prefill, decode, preempted };
+enum class SequenceState : std::uint8_t { waiting, prefill, decode, preempted, swapped };
 
 struct SequenceSnapshot {
     RequestId request = 0;
@@ -122,7 +131,11 @@ struct EngineSnapshot {
         0;  // computed so far, all requests (counters: the panel takes differences)
     std::uint64_t tokens_decoded = 0;
     std::uint64_t preemptions = 0;
-    std::uint64_t prefix_queries = 0, prefix_hits = 0;  // tokens
+    std::uint64_t swaps = 0;                      // of them, those that kept their blocks
+    std::uint64_t blocks_out = 0, blocks_in = 0;  // copied to host memory and back so far
+    int swap_total = 0, swap_used = 0;            // blocks of host memory, and those that hold something now
+    std::uint64_t prefix_queries = 0, prefix_hits = 0;    // tokens
+    std::uint64_t resumed_queries = 0, resumed_hits = 0;  // tokens, computed again after preemptions
     std::uint64_t empty_slots = 0;  // allocated without a token; waste = empty ÷ allocated
     std::uint64_t allocated_slots = 0;
     std::uint64_t contiguous_slots =
@@ -156,7 +169,8 @@ class Engine {
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
-    // Error(argument) with the numbers when it can never fit, or when a parameter is out of range.
+    // Error(argument) with the numbers when it can never fit, or when a parameter is out of range;
+    // Error(runtime) when max_waiting requests wait already.
     RequestId submit(Request request);
     // The blocks are back in the pool when this returns. The next step() reports FinishReason::abort with the
     // text so far flushed. False if the request is not in flight.

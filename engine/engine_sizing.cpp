@@ -117,7 +117,6 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
     const BatchLimits limits = step_limits(o);
     state_ = std::make_unique<State>(model, make_transformer(model, shape, limits), model->tokenizer.get(),
                                      all_eos(*model), o);
-    state_->block_bytes = shape.block_bytes();
     state_->workspace_bytes =
         transformer_workspace_bytes(model->config, model->backend->activation_dtype(), limits);
 }

@@ -12,6 +12,8 @@ SequenceState state_of(const Sequence& s) {
             return SequenceState::waiting;
         case SequencePhase::preempted:
             return SequenceState::preempted;
+        case SequencePhase::swapped:
+            return SequenceState::swapped;
         case SequencePhase::running:
             break;
     }
@@ -71,6 +73,13 @@ EngineSnapshot Engine::snapshot() const {
     p.tokens_prefilled = stats.tokens_prefilled;
     p.tokens_decoded = stats.tokens_decoded;
     p.preemptions = stats.preemptions;
+    p.swaps = stats.swaps;
+    p.blocks_out = stats.blocks_out;
+    p.blocks_in = stats.blocks_in;
+    p.swap_total = scheduler.swap_space().total();
+    p.swap_used = scheduler.swap_space().copied();
+    p.resumed_queries = stats.resumed_queries;
+    p.resumed_hits = stats.resumed_hits;
     p.prefix_queries = stats.prefix_queries;
     p.prefix_hits = stats.prefix_hits;
     p.last_step_s = e.last_step_s;
@@ -99,6 +108,8 @@ EngineSnapshot Engine::snapshot() const {
             position == 1 ? s->blocks_missing : std::max(0, blocks_for(s->total(), size) - pool.available());
         p.sequences.push_back(w);
     }
+    for (const Sequence* s : scheduler.parked())
+        p.sequences.push_back(picture(*s));
     p.allocated_slots = std::uint64_t(p.counts.used) * std::uint64_t(size);
     p.empty_slots = p.allocated_slots - filled;
     p.contiguous_slots = std::uint64_t(p.running) * std::uint64_t(scheduler.options().max_model_len);

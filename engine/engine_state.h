@@ -1,6 +1,7 @@
 // What an Engine keeps, shared by its source files. Not part of the public interface.
 #pragma once
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -86,11 +87,13 @@ struct Engine::State {
     const Tokenizer* tokenizer;
     std::vector<std::int32_t> eos_ids;
     std::uint64_t seed;
-    std::uint64_t block_bytes = 0;
+    std::int32_t max_waiting;
+    std::uint64_t block_bytes;
     std::uint64_t workspace_bytes = 0;
     std::int32_t vocab;  // ids that a request may name and a row may give
     Scheduler scheduler;
     Sampler sampler;
+    std::unique_ptr<std::byte[]> swap_memory;  // [swap_blocks][block_bytes]
 
     std::unordered_map<RequestId, RequestState> requests;
     std::vector<RequestEvent> events;  // of the next return of step()

@@ -45,6 +45,7 @@ void Engine::State::note_plan(double time) {
     for (const Sequence* s : plan.preempted) {
         RequestState& r = requests.at(s->request);
         ++r.metrics.preemptions;
+        r.metrics.swaps += s->phase == SequencePhase::swapped;
         r.pause(r.outputs[std::size_t(s->output)], time);
     }
     for (const ScheduledSequence& item : plan.scheduled) {
@@ -53,15 +54,31 @@ void Engine::State::note_plan(double time) {
         if (!r.started) {
             r.started = true;
             r.metrics.t_start = time;
-            r.metrics.cached_tokens = s.cached_tokens;
+            r.metrics.cached_tokens = r.metrics.prefix_hits = s.cached_tokens;
+            r.metrics.prefix_queries =
+                s.read_prefix_cache && scheduler.options().prefix_caching ? s.prompt_tokens : 0;
         }
+        r.metrics.resumed_queries += std::exchange(item.sequence->resumed_queries, 0);
+        r.metrics.resumed_hits += std::exchange(item.sequence->resumed_hits, 0);
         r.resume(r.outputs[std::size_t(s.output)], time);
     }
 }
 
 void Engine::State::forward() {
-    for (const BlockCopy& c : plan.copies)
-        step_model->copy_block(c.from, c.to);
+    const auto place = [this](std::int32_t n) { return swap_memory.get() + std::uint64_t(n) * block_bytes; };
+    for (const BlockTransfer& t : plan.transfers) {
+        switch (t.kind) {
+            case TransferKind::copy:
+                step_model->copy_block(t.from, t.to);
+                break;
+            case TransferKind::swap_out:
+                step_model->swap_out(t.from, place(t.to));
+                break;
+            case TransferKind::swap_in:
+                step_model->swap_in(t.to, place(t.from));
+                break;
+        }
+    }
     step_model->forward(plan.batch);
 }
 

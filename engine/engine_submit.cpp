@@ -51,6 +51,11 @@ std::uint64_t mixed_seed(std::uint64_t engine_seed, RequestId id) {
 
 RequestId Engine::State::submit(Request request) {
     request.sampling.check(vocab);
+    const auto unstarted = [](const Sequence* s) { return s->phase == SequencePhase::waiting; };
+    if (max_waiting > 0 && std::ranges::count_if(scheduler.waiting(), unstarted) >= max_waiting)
+        throw Error(ErrorKind::runtime,
+                    "the queue is full: max_waiting allows " + std::to_string(max_waiting) +
+                        " waiting requests; send this one again later, or raise max_waiting");
     for (std::int32_t id : request.prompt)
         if (id < 0 || id >= step_model->vocab())
             throw Error(ErrorKind::argument, "the prompt's token ids must be in [0, " +
@@ -81,7 +86,8 @@ RequestId Engine::State::submit(Request request) {
     Sequence& sequence = scheduler.add(std::move(n));
     ++next_request;
 
-    const std::uint64_t first_seed = p.seed ? std::uint64_t(*p.seed) : mixed_seed(seed, r.id);
+    const std::uint64_t first_seed =
+        p.seed && *p.seed != -1 ? std::uint64_t(*p.seed) : mixed_seed(seed, r.id);
     r.outputs.resize(std::size_t(r.live));
     for (std::size_t i = 0; i < r.outputs.size(); ++i) {
         OutputState& o = r.outputs[i];

@@ -66,13 +66,14 @@ BlockId BlockPool::allocate(OwnerId owner, std::uint64_t sequence) {
 
 void BlockPool::share(BlockId id, OwnerId owner, std::uint64_t sequence) {
     Block& b = blocks_[std::size_t(id)];
-    assert(b.ref_count > 0 || (b.listed && b.key_hash != 0));
+    assert(b.ref_count > 0 || b.listed);
     if (b.ref_count == 0) {
         unlink(id);
-        --keyed_free_;
+        if (b.key_hash != 0) --keyed_free_;
         --available_;
         ++used_;
     }
+    if (b.ref_count > 0) b.other_owners.push_back(b.owner);
     if (++b.ref_count == 2) ++shared_;
     b.owner = owner;
     record({.kind = PoolEventKind::share,
@@ -82,13 +83,21 @@ void BlockPool::share(BlockId id, OwnerId owner, std::uint64_t sequence) {
             .count = b.ref_count});
 }
 
-void BlockPool::release(BlockId id, std::uint64_t sequence) {
+void BlockPool::release(BlockId id, OwnerId owner, std::uint64_t sequence) {
     Block& b = blocks_[std::size_t(id)];
     assert(b.ref_count > 0 && !b.listed);
     if (--b.ref_count == 1) --shared_;
+    if (b.owner != owner) {
+        const auto at = std::find(b.other_owners.rbegin(), b.other_owners.rend(), owner);
+        assert(at != b.other_owners.rend());
+        b.other_owners.erase(std::next(at).base());
+    } else if (!b.other_owners.empty()) {
+        b.owner = b.other_owners.back();
+        b.other_owners.pop_back();
+    }
     record({.kind = PoolEventKind::free,
             .block = id,
-            .owner = b.owner,
+            .owner = owner,
             .sequence = sequence,
             .count = b.ref_count});
     if (b.ref_count > 0) return;
@@ -102,9 +111,9 @@ void BlockPool::release(BlockId id, std::uint64_t sequence) {
     }
 }
 
-void BlockPool::release_all(std::span<const BlockId> table, std::uint64_t sequence) {
+void BlockPool::release_all(std::span<const BlockId> table, OwnerId owner, std::uint64_t sequence) {
     for (std::size_t i = table.size(); i-- > 0;)
-        release(table[i], sequence);
+        release(table[i], owner, sequence);
 }
 
 void BlockPool::set_key(BlockId id, const PrefixKey& key, std::span<const std::int32_t> tokens) {
@@ -204,6 +213,7 @@ void BlockPool::check_invariants() const {
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
         const Block& b = blocks_[i];
         assert(b.ref_count >= 0);
+        assert(b.other_owners.size() == std::size_t(std::max(b.ref_count, 1) - 1));
         assert(b.touched == (std::int32_t(i) < untouched_));
         assert(b.listed == (b.touched && b.ref_count == 0));
         assert((b.key_hash != 0) == (b.chain != 0));

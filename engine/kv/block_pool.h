@@ -17,15 +17,15 @@ namespace recto {
 using BlockId = std::int32_t;
 using OwnerId = std::uint64_t;  // opaque: whom the map draws; 0 = nobody
 
-enum class PoolEventKind : std::uint8_t { alloc, share, copy, free, evict, preempt };
+enum class PoolEventKind : std::uint8_t { alloc, share, copy, free, evict, preempt, swap_out, swap_in };
 
 // What happened to a block, for the live panel and for replay. `sequence` is the engine's sequence id.
 struct PoolEvent {
     std::uint64_t step = 0;
     PoolEventKind kind{};
     BlockId block = -1;          // preempt: -1
-    BlockId other = -1;          // copy: the source
-    OwnerId owner = 0;
+    BlockId other = -1;          // copy: the source; swap_out, swap_in: the place in host memory
+    OwnerId owner = 0;           // who took it or lets it go; evict: whose it was last
     std::uint64_t sequence = 0;
     std::int32_t count = 1;      // preempt: blocks given back; share: owners now; free: owners left
 };
@@ -44,7 +44,8 @@ class BlockPool {
   public:
     struct Block {
         std::int32_t ref_count = 0;
-        OwnerId owner = 0;                     // of the last to take it; kept while cached
+        OwnerId owner = 0;                     // of those who hold it, the last to take it; kept while cached
+        std::vector<OwnerId> other_owners;     // the other holders, in the order they came
         std::uint64_t key_hash = 0;            // 0: no key
         std::uint64_t key_parent = 0;
         std::uint64_t chain = 0;               // number of the text from the first block to the end of this one
@@ -69,22 +70,23 @@ class BlockPool {
 
     // -1 when nothing is available. The block has ref_count 1 and no key.
     BlockId allocate(OwnerId owner, std::uint64_t sequence);
-    // One more owner of a used or cached block.
+    // One more owner of a used or cached block, or of one that was let go and not handed out again since.
     void share(BlockId id, OwnerId owner, std::uint64_t sequence);
-    // One owner less. A keyed block whose last owner leaves stays as cached, at the young end of the list.
-    void release(BlockId id, std::uint64_t sequence);
+    // `owner` lets go; O(1) unless others hold it too. A keyed block whose last owner leaves stays as cached, at the
+    // young end of the list.
+    void release(BlockId id, OwnerId owner, std::uint64_t sequence);
     // Frees a whole table in reverse, so that a chain is evicted from its tail and never broken at the root.
-    void release_all(std::span<const BlockId> table, std::uint64_t sequence);
+    void release_all(std::span<const BlockId> table, OwnerId owner, std::uint64_t sequence);
 
     // Gives a full block its name. If another block has that name already, both stay; a hit takes the older one.
     void set_key(BlockId id, const PrefixKey& key, std::span<const std::int32_t> tokens);
-    void withdraw_key(BlockId id);  // after a failed step
+    void withdraw_key(BlockId id);  // the block holds something else, or nothing
     // The block named so, its tokens compared; -1 if none.
     BlockId find(const PrefixKey& key, std::span<const std::int32_t> tokens) const;
     void forget_cached();           // drops every cached block's key
 
     void set_step(std::uint64_t step) { step_ = step; }
-    void record(const PoolEvent& event);            // for copy and preempt, which the pool does not see
+    void record(const PoolEvent& event);            // for copy, preempt and swap, which the pool does not see
     std::vector<PoolEvent> take_events();           // bounded: the oldest are dropped and counted
     std::uint64_t dropped_events() const { return dropped_events_; }
     void check_invariants() const;                  // asserts that no block is lost, doubly listed or miscounted

@@ -1,6 +1,7 @@
 // The engine's view of whatever computes a step: the Transformer, or a test's stand-in that reads its context
 // back through the block tables.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -21,7 +22,11 @@ class StepModel {
     // Index of the largest logit among the first `valid` ids, -1 if the row is not finite. Cheaper than
     // logits().
     virtual std::int32_t argmax(int output, int valid) = 0;
+    virtual std::size_t block_bytes() const = 0;                      // K and V of one block, all layers
     virtual void copy_block(std::int32_t from, std::int32_t to) = 0;  // K and V of all layers
+    // The same to and from host memory of block_bytes(). In order with copies and forwards.
+    virtual void swap_out(std::int32_t block, void* host) = 0;
+    virtual void swap_in(std::int32_t block, const void* host) = 0;
 };
 
 }  // namespace recto

@@ -74,7 +74,10 @@ class Transformer final : public StepModel {
         return host_ids_[std::size_t(output)];
     }
 
+    std::size_t block_bytes() const override { return kv_->shape().block_bytes(); }
     void copy_block(std::int32_t from, std::int32_t to) override { backend_.copy_block(*kv_, from, to); }
+    void swap_out(std::int32_t block, void* host) override { backend_.swap_out(*kv_, block, host); }
+    void swap_in(std::int32_t block, const void* host) override { backend_.swap_in(*kv_, block, host); }
 
   private:
     // Everything below is one fixed sequence of operations per (rows, outputs): what a captured graph holds.

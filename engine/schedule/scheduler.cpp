@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <set>
 #include <string>
 #include <tuple>
 
@@ -41,6 +42,8 @@ SchedulerOptions checked(const SchedulerOptions& o) {
         throw Error(ErrorKind::argument, "max_model_len must be at least 2, got " + number(o.max_model_len));
     if (o.max_num_seqs < 1)
         throw Error(ErrorKind::argument, "max_num_seqs must be at least 1, got " + number(o.max_num_seqs));
+    if (o.swap_blocks < 0)
+        throw Error(ErrorKind::argument, "swap_blocks must be at least 0, got " + number(o.swap_blocks));
     if (o.max_num_batched_tokens < o.max_num_seqs)
         throw Error(ErrorKind::argument, "max_num_batched_tokens must be at least max_num_seqs (" +
                                              number(o.max_num_seqs) + "), got " +
@@ -53,6 +56,7 @@ SchedulerOptions checked(const SchedulerOptions& o) {
 Scheduler::Scheduler(const SchedulerOptions& options)
     : options_(checked(options)),
       pool_(options.kv_blocks, options.block_size),
+      swap_(options.swap_blocks),
       chunks_(options.chunk_target_seconds, options.block_size) {}
 
 Sequence& Scheduler::add(NewSequence n) {
@@ -71,6 +75,11 @@ Sequence& Scheduler::add(NewSequence n) {
                     "the request can grow to " + number(n.max_total_tokens) + " tokens and then needs " +
                         number(need) + " blocks of " + number(options_.block_size) + ", but the pool has " +
                         number(pool_.total()) + ": lower max_tokens or make the pool larger");
+    if (n.beam && n.forks > options_.max_num_seqs)
+        throw Error(ErrorKind::argument, "a beam search of width " + number(n.forks) +
+                                             " needs as many places in a step, and max_num_seqs is " +
+                                             number(options_.max_num_seqs) +
+                                             ": choose fewer beams or raise max_num_seqs");
     auto s = std::make_unique<Sequence>();
     s->id = next_sequence_++;
     s->arrival = next_arrival_++;
@@ -80,6 +89,7 @@ Sequence& Scheduler::add(NewSequence n) {
     s->tokens = std::move(n.prompt);
     s->prompt_tokens = std::int32_t(prompt_tokens);
     s->forks = n.forks;
+    s->beam = n.beam;
     s->read_prefix_cache = n.read_prefix_cache;
     s->prompt_logits = n.prompt_logits;
     Sequence& added = *s;
@@ -91,15 +101,22 @@ Sequence& Scheduler::add(NewSequence n) {
 void Scheduler::remove(Sequence& s) {
     if (s.phase == SequencePhase::running) {
         erase_from(running_, &s);
+    } else if (s.held) {
+        erase_from(parked_, &s);
     } else {
         erase_from(waiting_, &s);
     }
-    pool_.release_all(s.table.blocks, s.id);
+    pool_.release_all(s.table.blocks, s.owner, s.id);
+    swap_.drop(s.saved);
     sequences_.erase(s.id);
 }
 
 void Scheduler::enqueue(Sequence& s) {
-    insert_ordered(waiting_, &s);
+    if (s.held) {
+        parked_.push_back(&s);
+    } else {
+        insert_ordered(waiting_, &s);
+    }
 }
 
 void Scheduler::start(Sequence& s) {
@@ -120,6 +137,8 @@ std::span<const CommittedToken> Scheduler::commit(const StepPlan& plan,
                 std::max(s.prompt_logits_done, std::min(item.start + item.rows, s.prompt_tokens - 1));
         name_blocks(s, s.computed, nullptr);
         if (!item.samples) continue;
+        s.held = s.beam;
+        if (s.held) s.forks = 1;
         const std::size_t first = committed_.size();
         for (std::int32_t d = 0; d < item.draws; ++d, ++draw) {
             Sequence& target = d == 0 ? s : fork(s, d);
@@ -141,18 +160,34 @@ Sequence& Scheduler::fork(const Sequence& parent, std::int32_t output) {
     s.forks = 1;
     s.prompt_logits = false;
     s.preemptions = 0;
+    s.swaps = 0;
+    s.resumed_queries = s.resumed_hits = 0;
     sequences_.emplace(s.id, std::move(owned));
-    if (std::int32_t(running_.size()) < options_.max_num_seqs) {
+    if (parent.phase != SequencePhase::running) {
+        swap_.share(s.saved);
+        enqueue(s);
+    } else if (std::int32_t(running_.size()) < options_.max_num_seqs) {
         for (BlockId id : s.table.blocks)
             pool_.share(id, s.owner, s.id);
         start(s);
-    } else {  // more outputs than places: it starts from the prefix cache when one is free
-        s.table = {};
-        s.computed = 0;
-        s.phase = SequencePhase::preempted;
+    } else {  // more outputs than places
+        give_up_blocks(s);
         enqueue(s);
     }
     return s;
+}
+
+Sequence& Scheduler::branch(Sequence& parent, std::int32_t output) {
+    assert(parent.held);
+    return fork(parent, output);
+}
+
+void Scheduler::choose(Sequence& s, std::int32_t token) {
+    assert(s.held);
+    if (s.phase != SequencePhase::running) erase_from(parked_, &s);
+    s.held = false;
+    s.tokens.push_back(token);
+    if (s.phase != SequencePhase::running) enqueue(s);
 }
 
 void Scheduler::withdraw(const StepPlan& plan) {
@@ -160,6 +195,14 @@ void Scheduler::withdraw(const StepPlan& plan) {
         pool_.withdraw_key(id);
     for (const ScheduledSequence& item : plan.scheduled)
         item.sequence->computed = item.start;
+    std::set<std::int32_t> lost;
+    for (const BlockTransfer& t : plan.transfers)
+        if (t.kind == TransferKind::swap_out) lost.insert(t.to);
+    if (lost.empty()) return;
+    for (const auto& [id, s] : sequences_)
+        if (std::ranges::any_of(s->saved,
+                                [&](SavedId saved) { return lost.contains(swap_.saved(saved).place); }))
+            forget_saved(*s);
 }
 
 void Scheduler::distrust(const Sequence& s) {

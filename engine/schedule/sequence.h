@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/kv/block_table.h"
+#include "engine/kv/swap_space.h"
 
 namespace recto {
 
@@ -12,6 +13,7 @@ enum class SequencePhase : std::uint8_t {
     waiting,    // not started
     running,    // owns blocks
     preempted,  // started, lost its blocks, waits to be computed again
+    swapped,    // started, its blocks are kept in the pool or in host memory, waits to take them back
 };
 
 struct Sequence {
@@ -31,10 +33,19 @@ struct Sequence {
     bool prompt_logits = false;           // logits of every prompt token are wanted
     std::int32_t prompt_logits_done = 0;  // prompt positions whose logits were delivered
 
+    // Beam search: when the sequence has sampled, somebody else chooses its next token (Scheduler::choose).
+    bool beam = false;
+    bool held = false;  // has sampled, and its next token is not chosen: nothing to compute
+
+    std::vector<SavedId> saved;  // swapped: one a block
     BlockTable table;  // layers of another attention window will have a table of their own beside it
     SequencePhase phase = SequencePhase::waiting;
     std::int32_t preemptions = 0;
+    std::int32_t swaps = 0;           // of the preemptions, those that kept the blocks
+    std::uint64_t passed_step = 0;    // when it last made way for a higher priority
     std::int32_t blocks_missing = 0;  // at the last failed admission
+    // Tokens looked up in the prefix cache and found there, when it came back after a preemption.
+    std::int32_t resumed_queries = 0, resumed_hits = 0;
 
     std::int32_t total() const { return std::int32_t(tokens.size()); }
     std::int32_t output_tokens() const { return total() - prompt_tokens; }

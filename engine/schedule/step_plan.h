@@ -22,22 +22,25 @@ struct ScheduledSequence {
     std::int32_t first_output_position = 0;  // of the token whose row is first_output
 };
 
-struct BlockCopy {
-    BlockId from = -1;
-    BlockId to = -1;
+enum class TransferKind : std::uint8_t { copy, swap_out, swap_in };
+
+struct BlockTransfer {
+    TransferKind kind{};
+    std::int32_t from = -1;  // a block; swap_in: a place in host memory
+    std::int32_t to = -1;    // a block; swap_out: a place in host memory
 };
 
 struct StepPlan {
     std::uint64_t step = 0;
     StepBatch batch;
     std::vector<ScheduledSequence> scheduled;  // in the order of the batch
-    std::vector<BlockCopy> copies;             // to be done in this order before the forward
+    std::vector<BlockTransfer> transfers;      // to be done in this order before the forward
     std::vector<BlockId> named;                // blocks that got their prefix key at plan
     std::vector<Sequence*> preempted;
 
     void clear() {
         scheduled.clear();
-        copies.clear();
+        transfers.clear();
         named.clear();
         preempted.clear();
     }

@@ -4,6 +4,7 @@
 // included before any Qt header: StepBatch::slots meets Qt's keyword.
 #pragma once
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <set>
@@ -105,8 +106,21 @@ class FakeModel : public StepModel {
             store_.at(std::size_t(to * block_size_ + i)) = store_.at(std::size_t(from * block_size_ + i));
     }
 
+    std::size_t block_bytes() const override { return std::size_t(block_size_) * sizeof(std::int32_t); }
+    void swap_out(std::int32_t block, void* host) override {
+        ++swapped_out;
+        if (fail_at_swap == swapped_out) throw Error(ErrorKind::runtime, "the bus went away");
+        std::memcpy(host, &store_.at(std::size_t(block * block_size_)), block_bytes());
+    }
+    void swap_in(std::int32_t block, const void* host) override {
+        ++swapped_in;
+        std::memcpy(&store_.at(std::size_t(block * block_size_)), host, block_bytes());
+    }
+
     int steps = 0;
     int copies = 0;
+    int swapped_out = 0, swapped_in = 0;
+    int fail_at_swap = -1;
     std::int32_t largest_step = 0;
     std::int64_t rows_computed = 0;
     int fail_at_step = -1;

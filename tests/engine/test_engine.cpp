@@ -241,12 +241,12 @@ class TestEngine : public QObject {
 
     void whatCanNeverFitIsRefusedWithNumbers() {
         Harness h(vocab, small_options(8, 4, 64));
-        QCOMPARE(
-            message_of([&] { h.engine->submit(greedy_request(fake_prompt(1, 64, vocab), 1)); },
-                       ErrorKind::argument),
-            QStringLiteral("the prompt has 64 tokens, but the context holds 64 and needs room for an answer: "
-                           "shorten it, or give a longer context (max_model_len, and a pool of kv_blocks that "
-                           "holds it)"));
+        QCOMPARE(message_of([&] { h.engine->submit(greedy_request(fake_prompt(1, 64, vocab), 1)); },
+                            ErrorKind::argument),
+                 QStringLiteral(
+                     "the prompt has 64 tokens, but the context holds 64 and needs room for an answer: "
+                     "shorten it, or give a longer context (max_model_len, and a pool of kv_blocks that "
+                     "holds it)"));
         QCOMPARE(message_of([&] { h.engine->submit(greedy_request(fake_prompt(1, 30, vocab), 10)); },
                             ErrorKind::argument),
                  QStringLiteral(

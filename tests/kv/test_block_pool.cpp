@@ -27,6 +27,7 @@ struct Model {
         std::uint64_t parent = 0;
         std::vector<std::int32_t> tokens;
         std::uint64_t order = 0;
+        std::vector<OwnerId> holders;  // in the order they came; when none is left, unchanged
     };
     std::vector<Entry> blocks;
     std::vector<BlockId> forgotten;  // a stack: the last released is reused first
@@ -36,7 +37,7 @@ struct Model {
 
     explicit Model(int n) : blocks(std::size_t(n)) {}
 
-    BlockId allocate() {
+    BlockId allocate(OwnerId owner) {
         BlockId id = -1;
         if (!forgotten.empty()) {
             id = forgotten.back();
@@ -51,13 +52,16 @@ struct Model {
             return -1;
         }
         blocks[std::size_t(id)].refs = 1;
+        blocks[std::size_t(id)].holders = {owner};
         return id;
     }
-    void share(BlockId id) {
+    void share(BlockId id, OwnerId owner) {
+        blocks[std::size_t(id)].holders.push_back(owner);
         if (blocks[std::size_t(id)].refs++ == 0) cached.erase(std::find(cached.begin(), cached.end(), id));
     }
-    void release(BlockId id) {
+    void release(BlockId id, OwnerId owner) {
         Entry& b = blocks[std::size_t(id)];
+        b.holders.erase(std::next(std::find(b.holders.rbegin(), b.holders.rend(), owner)).base());
         if (--b.refs > 0) return;
         if (b.named) {
             cached.push_back(id);
@@ -75,10 +79,9 @@ struct Model {
     void withdraw(BlockId id) {
         Entry& b = blocks[std::size_t(id)];
         if (!b.named) return;
-        const int refs = b.refs;
-        b = {};
-        b.refs = refs;
-        if (refs > 0) return;
+        b.named = false;
+        b.tokens.clear();
+        if (b.refs > 0) return;
         cached.erase(std::find(cached.begin(), cached.end(), id));
         forgotten.push_back(id);
     }
@@ -103,6 +106,7 @@ void compare(const BlockPool& pool, const Model& model) {
         QCOMPARE(got.ref_count, expected.refs);
         QCOMPARE(got.key_hash != 0, expected.named);
         QVERIFY(got.tokens == expected.tokens);
+        if (!expected.holders.empty()) QCOMPARE(got.owner, expected.holders.back());
         used += expected.refs > 0;
         shared += expected.refs > 1;
     }
@@ -142,39 +146,41 @@ class TestBlockPool : public QObject {
         };
         BlockPool pool(blocks, size);
         Model model(blocks);
-        std::vector<BlockId> owned;  // one entry an owner
+        std::vector<std::pair<BlockId, OwnerId>> owned;
         std::uint64_t first_parent = prefix_root;
         for (int step = 0; step < 20000; ++step) {
             const auto tokens = tokens_of(std::int32_t(pick(6)), size);
             switch (pick(7)) {
                 case 0:
                 case 1: {
-                    const BlockId id = pool.allocate(1 + pick(3), 9);
-                    QCOMPARE(id, model.allocate());
-                    if (id >= 0) owned.push_back(id);
+                    const OwnerId owner = 1 + pick(3);
+                    const BlockId id = pool.allocate(owner, 9);
+                    QCOMPARE(id, model.allocate(owner));
+                    if (id >= 0) owned.emplace_back(id, owner);
                     break;
                 }
                 case 2: {
                     const BlockId id = pool.find(key(first_parent, tokens), tokens);
                     QCOMPARE(id, model.find(first_parent, tokens));
                     if (id < 0) break;
-                    pool.share(id, 5, 9);
-                    model.share(id);
-                    owned.push_back(id);
+                    const OwnerId owner = 1 + pick(3);
+                    pool.share(id, owner, 9);
+                    model.share(id, owner);
+                    owned.emplace_back(id, owner);
                     break;
                 }
                 case 3:
                 case 4: {
                     if (owned.empty()) break;
                     const std::size_t at = pick(owned.size());
-                    pool.release(owned[at], 9);
-                    model.release(owned[at]);
+                    pool.release(owned[at].first, owned[at].second, 9);
+                    model.release(owned[at].first, owned[at].second);
                     owned.erase(owned.begin() + std::ptrdiff_t(at));
                     break;
                 }
                 case 5: {
                     if (owned.empty()) break;
-                    const BlockId id = owned[pick(owned.size())];
+                    const BlockId id = owned[pick(owned.size())].first;
                     if (model.blocks[std::size_t(id)].named) break;
                     pool.set_key(id, key(first_parent, tokens), tokens);
                     model.name(id, first_parent, tokens);
@@ -192,8 +198,8 @@ class TestBlockPool : public QObject {
             if (QTest::currentTestFailed()) return;
         }
         while (!owned.empty()) {
-            pool.release(owned.back(), 9);
-            model.release(owned.back());
+            pool.release(owned.back().first, owned.back().second, 9);
+            model.release(owned.back().first, owned.back().second);
             owned.pop_back();
         }
         compare(pool, model);
@@ -223,8 +229,8 @@ class TestBlockPool : public QObject {
             return table;
         };
         const auto a = fill(0), b = fill(100);
-        pool.release_all(a, 1);
-        pool.release_all(b, 1);
+        pool.release_all(a, 1, 1);
+        pool.release_all(b, 1, 1);
         QCOMPARE(pool.counts().cached, 6);
         pool.take_events();
         const std::vector<BlockId> expected{a[2], a[1], a[0], b[2], b[1], b[0]};
@@ -246,10 +252,29 @@ class TestBlockPool : public QObject {
         const BlockId id = pool.allocate(42, 1);
         const auto t = tokens_of(0, 2);
         pool.set_key(id, prefix_key(prefix_root, t), t);
-        pool.release(id, 1);
+        pool.release(id, 42, 1);
         QCOMPARE(pool.block(id).owner, OwnerId(42));
         pool.share(id, 43, 2);
         QCOMPARE(pool.block(id).owner, OwnerId(43));
+    }
+
+    // Whoever leaves is named by the event, and the block shows one who is still there.
+    void theOwnerWhoLeavesIsNamed() {
+        BlockPool pool(2, 2);
+        const BlockId id = pool.allocate(1, 10);
+        pool.share(id, 2, 20);
+        pool.share(id, 3, 30);
+        pool.take_events();
+        pool.release(id, 3, 30);
+        QCOMPARE(pool.block(id).owner, OwnerId(2));
+        pool.release(id, 1, 10);
+        QCOMPARE(pool.block(id).owner, OwnerId(2));
+        pool.release(id, 2, 20);
+        QCOMPARE(pool.block(id).owner, OwnerId(2));
+        std::vector<OwnerId> left;
+        for (const PoolEvent& e : pool.take_events())
+            left.push_back(e.owner);
+        QVERIFY(left == std::vector<OwnerId>({3, 1, 2}));
     }
 
     // Equal hashes of different texts: ids decide, for the block and for everything below it.
@@ -292,7 +317,7 @@ class TestBlockPool : public QObject {
         const BlockId a = pool.allocate(1, 1), b = pool.allocate(1, 1);
         pool.set_key(a, prefix_key(prefix_root, t), t);
         pool.set_key(b, prefix_key(prefix_root, u), u);
-        pool.release(a, 1);
+        pool.release(a, 1, 1);
         pool.forget_cached();
         pool.check_invariants();
         QCOMPARE(pool.counts().cached, 0);
@@ -305,7 +330,7 @@ class TestBlockPool : public QObject {
         BlockPool pool(1, 2);
         for (int i = 0; i < 40000; ++i) {
             pool.set_step(std::uint64_t(i));
-            pool.release(pool.allocate(1, 1), 1);
+            pool.release(pool.allocate(1, 1), 1, 1);
         }
         const std::uint64_t dropped = pool.dropped_events();
         const auto events = pool.take_events();

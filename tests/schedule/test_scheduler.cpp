@@ -42,17 +42,43 @@ void check_references(const Scheduler& s) {
         for (BlockId id : q->table.blocks)
             ++references[id];
     }
-    for (const Sequence* q : s.waiting())
-        QVERIFY(q->table.blocks.empty() && q->computed == 0);
+    std::set<SavedId> saved;
+    for (const Sequence* q : s.waiting()) {
+        QVERIFY(q->table.blocks.empty());
+        QCOMPARE(int(q->saved.size()), blocks_for(q->computed, s.options().block_size));
+        QCOMPARE(q->phase == SequencePhase::swapped, q->computed > 0);
+        saved.insert(q->saved.begin(), q->saved.end());
+    }
+    QCOMPARE(s.swap_space().used(), int(saved.size()));
+    QVERIFY(s.swap_space().used() <= s.swap_space().total());
+    int copied = 0;
+    for (SavedId id : saved)
+        copied += s.swap_space().saved(id).place >= 0;
+    QCOMPARE(s.swap_space().copied(), copied);
     for (BlockId id = 0; id < s.pool().total(); ++id)
         QCOMPARE(s.pool().block(id).ref_count, references[id]);
 }
 
+// Host memory of swapped blocks: [place][bytes].
+struct Host {
+    std::map<std::int32_t, std::vector<std::int32_t>> places;
+    std::vector<std::int32_t>& operator[](std::int32_t place) {
+        auto& bytes = places[place];
+        bytes.resize(64);
+        return bytes;
+    }
+};
+
 // Runs one step greedily on the model; returns what was appended.
-std::vector<CommittedToken> run_step(Scheduler& s, FakeModel& model, StepPlan& plan) {
+std::vector<CommittedToken> run_step(Scheduler& s, FakeModel& model, StepPlan& plan, Host* given = nullptr) {
+    Host none;
+    Host& host = given ? *given : none;
     if (!s.plan(plan)) return {};
-    for (const BlockCopy& c : plan.copies)
-        model.copy_block(c.from, c.to);
+    for (const BlockTransfer& t : plan.transfers) {
+        if (t.kind == TransferKind::copy) model.copy_block(t.from, t.to);
+        if (t.kind == TransferKind::swap_out) model.swap_out(t.from, host[t.to].data());
+        if (t.kind == TransferKind::swap_in) model.swap_in(t.to, host[t.from].data());
+    }
     model.forward(plan.batch);
     std::vector<std::int32_t> tokens;
     for (const ScheduledSequence& item : plan.scheduled)
@@ -73,14 +99,20 @@ class TestScheduler : public QObject {
     void soak_data() {
         QTest::addColumn<quint64>("mask");
         QTest::addColumn<int>("chunk");
-        QTest::newRow("64-bit hashes") << ~quint64(0) << 0;
-        QTest::newRow("2-bit hashes") << quint64(3) << 0;
-        QTest::newRow("2-bit hashes, chunks of 3") << quint64(3) << 3;
+        QTest::addColumn<int>("swap");
+        QTest::newRow("64-bit hashes") << ~quint64(0) << 0 << 0;
+        QTest::newRow("2-bit hashes") << quint64(3) << 0 << 0;
+        QTest::newRow("2-bit hashes, chunks of 3") << quint64(3) << 3 << 0;
+        QTest::newRow("swap of 9 blocks") << ~quint64(0) << 0 << 9;
+        QTest::newRow("swap of 100 blocks, 2-bit hashes, chunks of 3") << quint64(3) << 3 << 100;
     }
     void soak() {
         QFETCH(quint64, mask);
         QFETCH(int, chunk);
+        QFETCH(int, swap);
         SchedulerOptions o = options(20);
+        o.swap_blocks = swap;
+        Host host;
         o.prefix_hash_mask = mask;
         o.fixed_chunk_tokens = chunk;
         Scheduler s(o);
@@ -109,7 +141,7 @@ class TestScheduler : public QObject {
                     s.remove(*item.sequence);
             }
             std::vector<Sequence*> ended;
-            for (const CommittedToken& c : run_step(s, model, plan)) {
+            for (const CommittedToken& c : run_step(s, model, plan, &host)) {
                 const ScheduledSequence& item = plan.scheduled[std::size_t(c.scheduled)];
                 const auto& t = c.sequence->tokens;
                 const int draw = item.draws > 1 ? c.sequence->output : 0;
@@ -123,6 +155,9 @@ class TestScheduler : public QObject {
         }
         QCOMPARE(s.pool().counts().used, 0);
         QVERIFY(s.stats().preemptions > 100);
+        QCOMPARE(s.stats().swaps > 100, swap > 0);
+        QCOMPARE(s.stats().blocks_in > 30, swap > 0);
+        QCOMPARE(s.swap_space().used(), 0);
         QVERIFY(s.stats().prefix_hits > 1000);
     }
 
@@ -193,8 +228,7 @@ class TestScheduler : public QObject {
         QCOMPARE(high.preemptions, 0);
     }
 
-    // A place and blocks are free after the preemption, and an urgent short request waits: it still waits one
-    // step.
+    // A place and blocks are free after the preemption, and a short request waits behind the preempted one.
     void nothingIsAdmittedInAStepWithAPreemption() {
         SchedulerOptions o = options(8, 4, 2);
         o.watermark = 0;
@@ -204,17 +238,62 @@ class TestScheduler : public QObject {
         s.add(sequence_of(fake_prompt(60, 15, 1000), 14));
         Sequence& young = s.add(sequence_of(fake_prompt(61, 13, 1000), 14));
         run_step(s, model, plan);
-        NewSequence n = sequence_of(fake_prompt(62, 3, 1000), 3);
-        n.priority = 1;
-        Sequence& urgent = s.add(std::move(n));
+        Sequence& later = s.add(sequence_of(fake_prompt(62, 3, 1000), 3));
         while (s.stats().preemptions == 0)
             run_step(s, model, plan);
         QCOMPARE(young.preemptions, 1);
-        QCOMPARE(int(urgent.phase), int(SequencePhase::waiting));
+        QCOMPARE(int(later.phase), int(SequencePhase::waiting));
         QCOMPARE(s.running().size(), std::size_t(1));
         QVERIFY(s.pool().available() >= 1);
+    }
+
+    // The youngest of the lowest priority makes way in the step in which the urgent one comes, and no more of
+    // them than needed; what cannot fit even so preempts nobody.
+    void aHigherPriorityPreemptsWhatRuns() {
+        SchedulerOptions o = options(14);
+        o.watermark = 0;
+        Scheduler s(o);
+        FakeModel model(vocab, o.kv_blocks, o.block_size);
+        StepPlan plan;
+        NewSequence n = sequence_of(fake_prompt(60, 15, 1000), 8);
+        n.priority = 2;
+        Sequence& high = s.add(std::move(n));
+        Sequence& old = s.add(sequence_of(fake_prompt(61, 15, 1000), 8));
+        Sequence& young = s.add(sequence_of(fake_prompt(62, 15, 1000), 8));
+        run_step(s, model, plan);
+        QCOMPARE(s.running().size(), std::size_t(3));
+
+        n = sequence_of(fake_prompt(63, 42, 1000), 8);  // 11 blocks: the two of priority 0 leave 10
+        n.priority = 1;
+        Sequence& large = s.add(std::move(n));
+        run_step(s, model, plan);
+        QCOMPARE(s.stats().preemptions, std::uint64_t(0));
+        s.remove(large);
+
+        n = sequence_of(fake_prompt(64, 10, 1000), 8);
+        n.priority = 1;
+        Sequence& urgent = s.add(std::move(n));
         run_step(s, model, plan);
         QCOMPARE(int(urgent.phase), int(SequencePhase::running));
+        QVERIFY(urgent.output_tokens() > 0);
+        QVERIFY(plan.preempted == std::vector<Sequence*>{&young});
+        QCOMPARE(int(old.phase), int(SequencePhase::running));
+        QCOMPARE(int(high.phase), int(SequencePhase::running));
+    }
+
+    void aHigherPriorityTakesThePlace() {
+        SchedulerOptions o = options(100, 4, 1);
+        Scheduler s(o);
+        FakeModel model(vocab, o.kv_blocks, o.block_size);
+        StepPlan plan;
+        Sequence& low = s.add(sequence_of(fake_prompt(61, 15, 1000), 8));
+        run_step(s, model, plan);
+        NewSequence n = sequence_of(fake_prompt(64, 10, 1000), 8);
+        n.priority = 1;
+        Sequence& urgent = s.add(std::move(n));
+        run_step(s, model, plan);
+        QCOMPARE(int(urgent.phase), int(SequencePhase::running));
+        QCOMPARE(int(low.phase), int(SequencePhase::preempted));
     }
 
     void namesOfAFailedStepAreWithdrawn() {

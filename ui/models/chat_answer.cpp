@@ -199,7 +199,8 @@ void Chat::take_snapshot(const PoolSnapshot& snapshot) {
     if (state_ == ChatState::stopping) return;
     ChatState state = ChatState::generating;
     if (mine->state == SequenceState::prefill) state = ChatState::prefill;
-    if (mine->state == SequenceState::waiting || mine->state == SequenceState::preempted)
+    if (mine->state == SequenceState::waiting || mine->state == SequenceState::preempted ||
+        mine->state == SequenceState::swapped)
         state = mine->blocks_missing > 0 ? ChatState::waiting : ChatState::queued;
     if (state == ChatState::waiting) {
         blocks_missing_ = mine->blocks_missing;

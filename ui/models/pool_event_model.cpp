@@ -46,6 +46,10 @@ QString PoolEventModel::sentence(const PoolEvent& e) const {
             return tr("evict block %1, cached for %2").arg(e.block).arg(whose);
         case PoolEventKind::preempt:
             return tr("preempt %1, %n block(s) freed", nullptr, e.count).arg(whose);
+        case PoolEventKind::swap_out:
+            return tr("swap out block %1 of %2 to host memory").arg(e.block).arg(whose);
+        case PoolEventKind::swap_in:
+            return tr("swap in block %1 for %2 from host memory").arg(e.block).arg(whose);
     }
     return {};
 }
@@ -80,6 +84,10 @@ QVariant PoolEventModel::data(const QModelIndex& index, int role) const {
                     return tr("evict");
                 case PoolEventKind::preempt:
                     return tr("preempt");
+                case PoolEventKind::swap_out:
+                    return tr("swap out");
+                case PoolEventKind::swap_in:
+                    return tr("swap in");
             }
             return {};
         }

@@ -27,6 +27,8 @@ void BlockOwners::apply(std::span<const PoolEvent> events) {
                 break;
             case PoolEventKind::copy:
             case PoolEventKind::preempt:
+            case PoolEventKind::swap_out:
+            case PoolEventKind::swap_in:
                 break;  // the blocks' own alloc and free events say it
         }
     }
