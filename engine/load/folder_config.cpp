@@ -42,16 +42,6 @@ const Architecture& architecture_of(const JsonObject& config) {
                                " is not supported; supported are " + supported);
 }
 
-void refuse_quantization(const JsonObject& config) {
-    const auto quantization = config.object("quantization_config");
-    if (!quantization) return;
-    const auto method = quantization->text("quant_method").value_or("an unnamed method");
-    refuse(config.label(),
-           "weights quantized with " + shown(method) +
-               " are not supported in folders; supported are float32, float16 and bfloat16 weights, "
-               "and GGUF files for quantized ones");
-}
-
 int required(const JsonObject& config, const char* key, std::int64_t high) {
     const auto value = config.integer(key);
     if (!value) refuse(config.label(), shown(key) + " is missing");
@@ -176,7 +166,6 @@ FolderConfig read_folder_config(std::string_view config_json, const std::string&
     const auto json = parse_json(config_json, label);
     const JsonObject config(json, label);
     const Architecture& architecture = architecture_of(config);
-    refuse_quantization(config);
     FolderConfig result;
     ModelConfig& model = result.model;
     model.architecture = architecture.name;

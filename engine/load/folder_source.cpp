@@ -27,6 +27,17 @@ std::string model_name(const fs::path& folder) {
     return dashes == std::string::npos ? name : name.substr(dashes + 2);
 }
 
+// Of config.json, or of the separate files that quantizers wrote before it could say.
+QuantizationConfig quantization_config(const fs::path& folder) {
+    const fs::path file = folder / "config.json";
+    QuantizationConfig config = read_quantization_config(read_text_file(file), file.string());
+    std::error_code error;
+    for (const char* separate : {"quant_config.json", "quantize_config.json"})
+        if (const fs::path other = folder / separate; config.label.empty() && fs::exists(other, error))
+            config = read_separate_quantization_config(read_text_file(other), other.string());
+    return config;
+}
+
 class FolderSource final : public ModelSource {
   public:
     explicit FolderSource(const fs::path& folder) : path_(folder) {
@@ -36,14 +47,8 @@ class FolderSource final : public ModelSource {
         std::error_code error;
         if (const auto file = folder / "generation_config.json"; fs::exists(file, error))
             defaults_ = read_generation_config(read_text_file(file), file.string(), config_.model);
-        for (const char* separate : {"quant_config.json", "quantize_config.json"})
-            if (fs::exists(folder / separate, error))
-                refuse((folder / separate).string(),
-                       "the folder holds quantized weights, which are not supported in folders; supported "
-                       "are float32, "
-                       "float16 and bfloat16 weights, and GGUF files for quantized ones");
         tensors_ = std::make_shared<const FolderTensors>(folder);
-        modules_ = std::make_unique<const ModuleWeights>(tensors_, folder.string());
+        modules_ = std::make_unique<ModuleWeights>(tensors_, folder.string(), quantization_config(folder));
         ModelConfig& model = config_.model;
         // An absent head means that the embedding serves as one, whatever the flag says.
         if (!modules_->has(huggingface_name(TensorRole::lm_head, 0, model))) model.tied_embedding = true;
@@ -64,6 +69,7 @@ class FolderSource final : public ModelSource {
     }
 
     std::string quantization() const override {
+        if (const std::string quantized = modules_->describe(); !quantized.empty()) return quantized;
         std::map<std::string, std::uint64_t> bytes;
         for (const auto* tensor : tensors_->tensors())
             if (tensor->shape.size() == 2) bytes[tensor->dtype] += tensor->data.size();
@@ -73,7 +79,8 @@ class FolderSource final : public ModelSource {
         return "none (" + most + ")" + (bytes.size() > 1 ? " (mixed)" : "");
     }
 
-    std::string quantization_method() const override { return "none"; }
+    std::string quantization_method() const override { return method_name(modules_->method()); }
+    std::vector<std::string> warnings() const override { return modules_->warnings(); }
 
     std::vector<TensorInfo> tensors() const override {
         std::vector<TensorInfo> infos;
@@ -119,7 +126,7 @@ class FolderSource final : public ModelSource {
         }
     }
 
-    void check_tensors() const {
+    void check_tensors() {
         for_each_required_tensor(config_.model, [&](TensorRole role, int layer) {
             if (is_norm(role)) {
                 require(role, layer, ".weight");
@@ -167,7 +174,7 @@ class FolderSource final : public ModelSource {
     FolderConfig config_;
     GenerationDefaults defaults_;
     std::shared_ptr<const FolderTensors> tensors_;
-    std::unique_ptr<const ModuleWeights> modules_;
+    std::unique_ptr<ModuleWeights> modules_;
 };
 
 }  // namespace

@@ -279,19 +279,6 @@ class TestFolder : public QObject {
         check_refusal([&] { (void)open_model(renamed); }, renamed.string(), "this is a pickle");
     }
 
-    void refuses_quantized_folders_by_name() {
-        Folder folder;
-        for (const char* method : {"awq", "gptq", "compressed-tensors", "bitsandbytes"}) {
-            folder.config["quantization_config"] = {{"quant_method", method}, {"bits", 4}};
-            folder.check_refused("config.json",
-                                 std::string("quantized with \"") + method + "\" are not supported");
-        }
-        folder.config["quantization_config"] = nullptr;
-        QCOMPARE(folder.open()->config().layers, 1);
-        folder.scratch.write("quant_config.json", "{}");
-        folder.check_refused("quant_config.json", "quantized weights, which are not supported");
-    }
-
     void says_what_is_not_a_model() {
         const Scratch scratch;
         check_refusal([&] { (void)open_model(scratch.path() / "none"); }, (scratch.path() / "none").string(),
