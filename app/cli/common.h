@@ -71,6 +71,7 @@ void add_chat(CLI::App& app, int& code);
 void add_tokenize(CLI::App& app, int& code);
 void add_template(CLI::App& app, int& code);
 void add_logits(CLI::App& app, int& code);
+void add_perplexity(CLI::App& app, int& code);
 void add_inspect(CLI::App& app, int& code);
 void add_bench(CLI::App& app, int& code);
 void add_kernels(CLI::App& app, int& code);

@@ -36,7 +36,7 @@ int run(const LogitsCommand& o) {
     SequenceLogitsOptions options;
     options.block_size = engine.block_size;
     options.chunk_tokens = engine.max_num_batched_tokens > 0 ? engine.max_num_batched_tokens : 64;
-    options.kv_dtype = engine.kv_dtype.value_or(model->kv_dtype);
+    options.kv_dtype = engine.kv_dtype;
     sequence_logits(model, ids, options, [&](std::int64_t, std::span<const float> row) {
         if (!out) out.emplace(o.out, std::int64_t(ids.size()), model->config.vocab);
         out->write(row);

@@ -77,6 +77,7 @@ int main(int argc, char** argv) {
     add_tokenize(app, code);
     add_template(app, code);
     add_logits(app, code);
+    add_perplexity(app, code);
     add_inspect(app, code);
     add_bench(app, code);
     add_kernels(app, code);

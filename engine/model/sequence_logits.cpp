@@ -41,25 +41,49 @@ StepBatch chunk(std::span<const std::int32_t> ids, std::int32_t first, std::int3
 
 }  // namespace
 
+SequenceRunner::SequenceRunner(std::shared_ptr<const Model> model, const SequenceLogitsOptions& options,
+                               std::int32_t max_tokens)
+    : model_(std::move(model)),
+      max_tokens_(max_tokens),
+      chunk_(std::max(1, std::min(options.chunk_tokens, max_tokens))),
+      blocks_((max_tokens + options.block_size - 1) / options.block_size) {
+    BatchLimits limits;
+    limits.max_rows = chunk_;
+    limits.max_sequences = 1;
+    limits.max_outputs = chunk_;
+    limits.max_blocks = blocks_;
+    const DType kv_dtype = options.kv_dtype.value_or(model_->kv_dtype);
+    transformer_ =
+        make_transformer(model_, kv_shape_for(model_->config, kv_dtype, blocks_, options.block_size), limits);
+}
+
+void SequenceRunner::begin(std::span<const std::int32_t> ids) {
+    check_ids(*model_, ids);
+    if (std::int64_t(ids.size()) > max_tokens_)
+        throw Error(ErrorKind::argument, "at most " + std::to_string(max_tokens_) +
+                                             " tokens were expected, got " + std::to_string(ids.size()));
+    ids_.assign(ids.begin(), ids.end());
+    next_ = 0;
+}
+
+std::int32_t SequenceRunner::forward() {
+    const std::int32_t n = std::min(chunk_, std::int32_t(ids_.size()) - next_);
+    if (n <= 0) return 0;
+    transformer_->forward(chunk(ids_, next_, n, blocks_));
+    next_ += n;
+    return n;
+}
+
 void sequence_logits(const std::shared_ptr<const Model>& model, std::span<const std::int32_t> ids,
                      const SequenceLogitsOptions& options,
                      const std::function<void(std::int64_t, std::span<const float>)>& row) {
     check_ids(*model, ids);
-    const auto tokens = std::int32_t(ids.size());
-    const std::int32_t blocks = (tokens + options.block_size - 1) / options.block_size;
-    BatchLimits limits;
-    limits.max_rows = std::max(1, std::min(options.chunk_tokens, tokens));
-    limits.max_sequences = 1;
-    limits.max_outputs = limits.max_rows;
-    limits.max_blocks = blocks;
-    const auto transformer = make_transformer(
-        model, kv_shape_for(model->config, options.kv_dtype, blocks, options.block_size), limits);
-    for (std::int32_t first = 0; first < tokens; first += limits.max_rows) {
-        const std::int32_t n = std::min(limits.max_rows, tokens - first);
-        transformer->forward(chunk(ids, first, n, blocks));
+    SequenceRunner runner(model, options, std::int32_t(ids.size()));
+    runner.begin(ids);
+    std::int64_t position = 0;
+    while (const std::int32_t n = runner.forward())
         for (std::int32_t i = 0; i < n; ++i)
-            row(first + i, transformer->logits(i));
-    }
+            row(position++, runner.logits(i));
 }
 
 }  // namespace recto
