@@ -8,6 +8,7 @@
 #include "engine/load/module_weights.h"
 #include "engine/load/name_map.h"
 #include "engine/load/refuse.h"
+#include "engine/load/row_range.h"
 #include "engine/load/stored_rows.h"
 #include "engine/load/tokenizer_folder.h"
 
@@ -38,6 +39,21 @@ QuantizationConfig quantization_config(const fs::path& folder) {
     return config;
 }
 
+// What stands before a decoder's names: "model." and "lm_head" in a language model's own file, none where the
+// base model was saved alone, and more in files that hold the decoder beside an image encoder.
+struct Spelling {
+    const char* base;  // before "embed_tokens", "layers.N.…", "norm"
+    const char* head;  // before "lm_head"
+};
+
+Spelling find_spelling(const FolderTensors& tensors) {
+    constexpr Spelling usual{"model.", ""};
+    for (const Spelling& one : {usual, Spelling{"", ""}, Spelling{"language_model.model.", "language_model."},
+                                Spelling{"model.language_model.", ""}})
+        if (tensors.find(std::string(one.base) + "embed_tokens.weight") != nullptr) return one;
+    return usual;
+}
+
 class FolderSource final : public ModelSource {
   public:
     explicit FolderSource(const fs::path& folder) : path_(folder) {
@@ -48,10 +64,11 @@ class FolderSource final : public ModelSource {
         if (const auto file = folder / "generation_config.json"; fs::exists(file, error))
             defaults_ = read_generation_config(read_text_file(file), file.string(), config_.model);
         tensors_ = std::make_shared<const FolderTensors>(folder);
+        names_ = find_spelling(*tensors_);
         modules_ = std::make_unique<ModuleWeights>(tensors_, folder.string(), quantization_config(folder));
         ModelConfig& model = config_.model;
         // An absent head means that the embedding serves as one, whatever the flag says.
-        if (!modules_->has(huggingface_name(TensorRole::lm_head, 0, model))) model.tied_embedding = true;
+        if (!modules_->has(file_name(place(TensorRole::lm_head, 0)))) model.tied_embedding = true;
         check_tensors();
     }
 
@@ -65,7 +82,7 @@ class FolderSource final : public ModelSource {
     bool has_tokenizer() const override { return has_folder_tokenizer(path_); }
     TokenizerFiles tokenizer_files() const override { return read_folder_tokenizer(path_); }
     std::string tensor_name(TensorRole role, int layer) const override {
-        return huggingface_name(role, layer, config_.model) + ".weight";
+        return file_name(place(role, layer), ".weight");
     }
 
     std::string quantization() const override {
@@ -90,16 +107,18 @@ class FolderSource final : public ModelSource {
     }
 
     std::unique_ptr<WeightRows> weight(TensorRole role, int layer) const override {
-        const std::string module = huggingface_name(role, layer, config_.model);
+        const TensorPlace where = place(role, layer);
+        const std::string module = file_name(where);
         if (!modules_->has(module)) return nullptr;
-        const auto shape = expected_shape(role, config_.model);
         std::vector<float> bias;
-        if (has_bias(role)) bias = values(*find(role, layer, ".bias"));
-        return modules_->open(module, shape[0], shape[1], std::move(bias));
+        if (has_bias(role)) bias = values(*find(where, ".bias"));
+        auto whole = modules_->open(module, where.shape[0], where.shape[1], std::move(bias));
+        if (!where.shared()) return whole;
+        return make_row_range(std::move(whole), where.first_row, where.rows);
     }
 
     std::vector<float> norm(TensorRole role, int layer) const override {
-        const SafeTensor* tensor = find(role, layer, ".weight");
+        const SafeTensor* tensor = find(place(role, layer), ".weight");
         if (tensor == nullptr) return {};
         std::vector<float> weights = values(*tensor);
         if (config_.model.norm_plus_one)
@@ -128,30 +147,39 @@ class FolderSource final : public ModelSource {
 
     void check_tensors() {
         for_each_required_tensor(config_.model, [&](TensorRole role, int layer) {
+            const TensorPlace where = place(role, layer);
             if (is_norm(role)) {
-                require(role, layer, ".weight");
+                require(where, ".weight");
             } else {
-                const auto shape = expected_shape(role, config_.model);
-                modules_->check(huggingface_name(role, layer, config_.model), shape[0], shape[1]);
+                modules_->check(file_name(where), where.shape[0], where.shape[1]);
             }
-            if (has_bias(role)) require(role, layer, ".bias");
+            if (has_bias(role)) require(where, ".bias");
         });
     }
 
-    void require(TensorRole role, int layer, const char* suffix) const {
-        if (find(role, layer, suffix) == nullptr)
-            refuse(path_.string(),
-                   "the tensor " + huggingface_name(role, layer, config_.model) + suffix + " is missing");
+    TensorPlace place(TensorRole role, int layer) const {
+        return huggingface_place(role, layer, config_.model);
+    }
+
+    std::string file_name(const TensorPlace& where, const char* suffix = "") const {
+        constexpr std::string_view base = "model.";
+        const std::string_view name = where.name;
+        if (name.starts_with(base)) return names_.base + std::string(name.substr(base.size())) + suffix;
+        return names_.head + std::string(name) + suffix;
+    }
+
+    void require(const TensorPlace& where, const char* suffix) const {
+        if (find(where, suffix) == nullptr)
+            refuse(path_.string(), "the tensor " + file_name(where, suffix) + " is missing");
     }
 
     // Null if the files have none; Error(input) for a shape or dtype that does not fit.
-    const SafeTensor* find(TensorRole role, int layer, const char* suffix) const {
-        const std::string base = huggingface_name(role, layer, config_.model);
-        if (base.empty()) return nullptr;
-        const std::string name = base + suffix;
+    const SafeTensor* find(const TensorPlace& where, const char* suffix) const {
+        if (where.name.empty()) return nullptr;
+        const std::string name = file_name(where, suffix);
         const SafeTensor* tensor = tensors_->find(name);
         if (tensor == nullptr) return nullptr;
-        auto expected = expected_shape(role, config_.model);
+        auto expected = where.shape;
         if (std::string_view(suffix) == ".bias") expected.resize(1);
         if (tensor->shape != expected)
             refuse(tensors_->label_of(name), "the tensor " + name + " should have the shape " +
@@ -175,6 +203,7 @@ class FolderSource final : public ModelSource {
     GenerationDefaults defaults_;
     std::shared_ptr<const FolderTensors> tensors_;
     std::unique_ptr<ModuleWeights> modules_;
+    Spelling names_{};
 };
 
 }  // namespace

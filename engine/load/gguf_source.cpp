@@ -6,6 +6,7 @@
 #include "engine/load/gguf_vocabulary.h"
 #include "engine/load/name_map.h"
 #include "engine/load/refuse.h"
+#include "engine/load/row_range.h"
 #include "engine/load/stored_rows.h"
 
 namespace recto {
@@ -29,7 +30,7 @@ class GgufSource final : public ModelSource {
           config_(read_gguf_config(*files_)),
           defaults_(read_gguf_generation_defaults(files_->metadata())) {
         for_each_required_tensor(config_, [&](TensorRole role, int layer) {
-            if (find(role, layer, ".weight") == nullptr)
+            if (find(place(role, layer), ".weight") == nullptr)
                 refuse(label(), "the tensor " + tensor_name(role, layer) + " is missing");
         });
     }
@@ -42,7 +43,7 @@ class GgufSource final : public ModelSource {
     void prefetch() const override { files_->prefetch(); }
     void release_pages() const override { files_->release(); }
     std::string tensor_name(TensorRole role, int layer) const override {
-        return gguf_name(role, layer, config_) + ".weight";
+        return place(role, layer).name + ".weight";
     }
     bool has_tokenizer() const override { return has_gguf_vocabulary(files_->metadata()); }
     TokenizerFiles tokenizer_files() const override { return read_gguf_vocabulary(files_->metadata()); }
@@ -66,20 +67,23 @@ class GgufSource final : public ModelSource {
     }
 
     std::unique_ptr<WeightRows> weight(TensorRole role, int layer) const override {
-        const GgufTensor* tensor = find(role, layer, ".weight");
+        const TensorPlace where = place(role, layer);
+        const GgufTensor* tensor = find(where, ".weight");
         if (tensor == nullptr) return nullptr;
         StoredMatrix matrix;
         matrix.data = tensor->data;
         matrix.cols = tensor->dims[0];
         matrix.rows = tensor->dims[1];
         if (role == TensorRole::attn_q || role == TensorRole::attn_k) matrix.order = gguf_qk_order(config_);
-        matrix.bias = bias(role, layer, matrix.order);
+        matrix.bias = bias(where, matrix.order);
         matrix.keep_alive = files_;
-        return make_gguf_rows(tensor->type->type, std::move(matrix));
+        auto whole = make_gguf_rows(tensor->type->type, std::move(matrix));
+        if (!where.shared()) return whole;
+        return make_row_range(std::move(whole), where.first_row, where.rows);
     }
 
     std::vector<float> norm(TensorRole role, int layer) const override {
-        const GgufTensor* tensor = find(role, layer, ".weight");
+        const GgufTensor* tensor = find(place(role, layer), ".weight");
         return tensor == nullptr ? std::vector<float>() : values(*tensor);
     }
 
@@ -101,18 +105,20 @@ class GgufSource final : public ModelSource {
         return most;
     }
 
+    TensorPlace place(TensorRole role, int layer) const { return gguf_place(role, layer, config_); }
+
     const std::string& label() const { return files_->metadata().label(); }
 
     // Null if the file has none; Error(input) if it has another shape than the configuration asks for.
-    const GgufTensor* find(TensorRole role, int layer, const char* suffix) const {
-        const std::string name = gguf_name(role, layer, config_);
-        if (name.empty()) return nullptr;
-        const GgufTensor* tensor = files_->find(name + suffix);
+    const GgufTensor* find(const TensorPlace& where, const char* suffix) const {
+        if (where.name.empty()) return nullptr;
+        const std::string name = where.name + suffix;
+        const GgufTensor* tensor = files_->find(name);
         if (tensor == nullptr) return nullptr;
-        auto expected = expected_shape(role, config_);
+        auto expected = where.shape;
         if (std::string_view(suffix) == ".bias") expected.resize(1);
         if (const auto shape = row_major_shape(*tensor); shape != expected)
-            refuse(label(), "the tensor " + name + suffix + " should have the shape " + shape_text(expected) +
+            refuse(label(), "the tensor " + name + " should have the shape " + shape_text(expected) +
                                 ", found " + shape_text(shape));
         return tensor;
     }
@@ -127,8 +133,8 @@ class GgufSource final : public ModelSource {
         return out;
     }
 
-    std::vector<float> bias(TensorRole role, int layer, const RowOrder& order) const {
-        const GgufTensor* tensor = find(role, layer, ".bias");
+    std::vector<float> bias(const TensorPlace& where, const RowOrder& order) const {
+        const GgufTensor* tensor = find(where, ".bias");
         if (tensor == nullptr) return {};
         const std::vector<float> stored = values(*tensor);
         std::vector<float> logical(stored.size());

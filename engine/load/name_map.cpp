@@ -1,5 +1,6 @@
 #include "engine/load/name_map.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace recto {
@@ -35,29 +36,81 @@ const Names& names_of(TensorRole role) {
     return layer_names[0];
 }
 
-bool is_post_norm(TensorRole role) {
-    return role == TensorRole::attn_post_norm || role == TensorRole::ffn_post_norm;
+// Tensors that hold several roles' rows, one after the other.
+struct Fused {
+    std::vector<TensorRole> roles;
+    const char* huggingface;
+    const char* gguf;  // a fused gate|up has the name that "up" alone has elsewhere
+};
+
+const Fused* fused_of(TensorRole role, const ModelConfig& config) {
+    static const Fused fused[] = {
+        {{TensorRole::attn_q, TensorRole::attn_k, TensorRole::attn_v}, "self_attn.qkv_proj", "attn_qkv"},
+        {{TensorRole::ffn_gate, TensorRole::ffn_up}, "mlp.gate_up_proj", "ffn_up"},
+    };
+    if (config.fused_tensors)
+        for (const auto& one : fused)
+            if (std::find(one.roles.begin(), one.roles.end(), role) != one.roles.end()) return &one;
+    return nullptr;
+}
+
+TensorPlace whole_tensor(std::string name, TensorRole role, const ModelConfig& config) {
+    TensorPlace place{std::move(name), expected_shape(role, config), 0, 0};
+    place.rows = place.shape.front();
+    return place;
+}
+
+TensorPlace fused_place(std::string name, const Fused& fused, TensorRole role, const ModelConfig& config) {
+    TensorPlace place = whole_tensor(std::move(name), role, config);
+    place.shape.front() = 0;
+    for (const TensorRole part : fused.roles) {
+        if (part == role) place.first_row = place.shape.front();
+        place.shape.front() += expected_shape(part, config).front();
+    }
+    return place;
+}
+
+bool is_absent(TensorRole role, const ModelConfig& c) {
+    switch (role) {
+        case TensorRole::attn_norm:
+        case TensorRole::ffn_norm:
+            return !c.pre_norms;
+        case TensorRole::attn_post_norm:
+        case TensorRole::ffn_post_norm:
+            return !c.post_norms;
+        case TensorRole::attn_q_norm:
+        case TensorRole::attn_k_norm:
+            return c.qk_norm == QkNorm::none;
+        default:
+            return false;
+    }
 }
 
 }  // namespace
 
-std::string huggingface_name(TensorRole role, int layer, const ModelConfig& config) {
-    if (role == TensorRole::embedding) return "model.embed_tokens";
-    if (role == TensorRole::output_norm) return "model.norm";
-    if (role == TensorRole::lm_head) return "lm_head";
-    if (is_post_norm(role) && !config.post_norms) return {};
+TensorPlace huggingface_place(TensorRole role, int layer, const ModelConfig& config) {
+    if (role == TensorRole::embedding) return whole_tensor("model.embed_tokens", role, config);
+    if (role == TensorRole::output_norm) return whole_tensor("model.norm", role, config);
+    if (role == TensorRole::lm_head) return whole_tensor("lm_head", role, config);
+    if (is_absent(role, config)) return {};
+    const std::string prefix = "model.layers." + std::to_string(layer) + ".";
+    if (const Fused* fused = fused_of(role, config))
+        return fused_place(prefix + fused->huggingface, *fused, role, config);
     // With norms after the branches, "post_attention_layernorm" is one of those.
     const char* name = role == TensorRole::ffn_norm && config.post_norms ? "pre_feedforward_layernorm"
                                                                          : names_of(role).huggingface;
-    return "model.layers." + std::to_string(layer) + "." + name;
+    return whole_tensor(prefix + name, role, config);
 }
 
-std::string gguf_name(TensorRole role, int layer, const ModelConfig& config) {
-    if (role == TensorRole::embedding) return "token_embd";
-    if (role == TensorRole::output_norm) return "output_norm";
-    if (role == TensorRole::lm_head) return "output";
-    if (is_post_norm(role) && !config.post_norms) return {};
-    return "blk." + std::to_string(layer) + "." + names_of(role).gguf;
+TensorPlace gguf_place(TensorRole role, int layer, const ModelConfig& config) {
+    if (role == TensorRole::embedding) return whole_tensor("token_embd", role, config);
+    if (role == TensorRole::output_norm) return whole_tensor("output_norm", role, config);
+    if (role == TensorRole::lm_head) return whole_tensor("output", role, config);
+    if (is_absent(role, config)) return {};
+    const std::string prefix = "blk." + std::to_string(layer) + ".";
+    if (const Fused* fused = fused_of(role, config))
+        return fused_place(prefix + fused->gguf, *fused, role, config);
+    return whole_tensor(prefix + names_of(role).gguf, role, config);
 }
 
 bool is_norm(TensorRole role) {
@@ -94,8 +147,9 @@ std::vector<std::int64_t> expected_shape(TensorRole role, const ModelConfig& c) 
         case TensorRole::ffn_down:
             return {c.hidden, c.intermediate};
         case TensorRole::attn_q_norm:
+            return {c.qk_norm == QkNorm::all_heads ? q : c.head_dim};
         case TensorRole::attn_k_norm:
-            return {c.head_dim};
+            return {c.qk_norm == QkNorm::all_heads ? kv : c.head_dim};
         case TensorRole::output_norm:
         case TensorRole::attn_norm:
         case TensorRole::attn_post_norm:
@@ -112,12 +166,8 @@ void for_each_required_tensor(const ModelConfig& config,
     visit(TensorRole::output_norm, 0);
     if (!config.tied_embedding) visit(TensorRole::lm_head, 0);
     for (int layer = 0; layer < config.layers; ++layer)
-        for (const auto& names : layer_names) {
-            const bool qk_norm =
-                names.role == TensorRole::attn_q_norm || names.role == TensorRole::attn_k_norm;
-            if ((qk_norm && !config.qk_norm) || (is_post_norm(names.role) && !config.post_norms)) continue;
-            visit(names.role, layer);
-        }
+        for (const auto& names : layer_names)
+            if (!is_absent(names.role, config)) visit(names.role, layer);
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {

@@ -1,4 +1,5 @@
-// What the tensors of a decoder are called in Hugging Face folders and in GGUF, and which shape each must have.
+// What the tensors of a decoder are called in Hugging Face folders and in GGUF, and which shape each must
+// have.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -10,12 +11,22 @@
 
 namespace recto {
 
-// Without ".weight" or ".bias": "model.layers.3.self_attn.q_proj". Empty if the format has no such tensor.
-std::string huggingface_name(TensorRole role, int layer, const ModelConfig& config);
-std::string gguf_name(TensorRole role, int layer, const ModelConfig& config);  // "blk.3.attn_q"
+// Where a role's rows lie in a file: they are a whole tensor, or a run of the rows of one that several roles
+// share (config.fused_tensors: q|k|v, gate|up).
+struct TensorPlace {
+    std::string name;                 // without ".weight" or ".bias"; empty if the format has no such tensor
+    std::vector<std::int64_t> shape;  // of the whole tensor: [rows, cols] of matrices, [size] of norms
+    std::int64_t first_row = 0;       // of the role's own
+    std::int64_t rows = 0;            // of the role alone
+
+    bool shared() const { return rows != shape.front(); }
+};
+// "model.layers.3.self_attn.q_proj": as a causal language model's class spells it.
+TensorPlace huggingface_place(TensorRole role, int layer, const ModelConfig& config);
+TensorPlace gguf_place(TensorRole role, int layer, const ModelConfig& config);  // "blk.3.attn_q"
 
 bool is_norm(TensorRole role);
-// [rows, cols] of matrices, [size] of norms.
+// [rows, cols] of matrices, [size] of norms; of the role alone.
 std::vector<std::int64_t> expected_shape(TensorRole role, const ModelConfig& config);
 
 // Visits every tensor that a model with this configuration must have, layer by layer.

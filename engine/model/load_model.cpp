@@ -58,14 +58,16 @@ class Loader {
     void load_layer(int i) {
         const ModelConfig& c = model_.config;
         LayerWeights& w = model_.layers[std::size_t(i)];
-        w.attn_norm = norm(TensorRole::attn_norm, i, true);
+        if (c.pre_norms) {
+            w.attn_norm = norm(TensorRole::attn_norm, i, true);
+            w.ffn_norm = norm(TensorRole::ffn_norm, i, true);
+        }
         w.qkv = pack({TensorRole::attn_q, TensorRole::attn_k, TensorRole::attn_v}, i, sensitive());
-        if (c.qk_norm) {
+        if (c.qk_norm != QkNorm::none) {
             w.q_norm = norm(TensorRole::attn_q_norm, i, true);
             w.k_norm = norm(TensorRole::attn_k_norm, i, true);
         }
         w.o = pack({TensorRole::attn_o}, i, model_.activations);
-        w.ffn_norm = norm(TensorRole::ffn_norm, i, true);
         w.gate_up = pack({TensorRole::ffn_gate, TensorRole::ffn_up}, i, model_.activations);
         w.down = pack({TensorRole::ffn_down}, i, model_.activations);
         if (c.post_norms) {

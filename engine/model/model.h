@@ -38,9 +38,9 @@ using CancelFlag = std::shared_ptr<std::atomic<bool>>;
 
 struct LayerWeights {
     std::unique_ptr<Buffer> attn_norm, ffn_norm, q_norm, k_norm, attn_post_norm,
-        ffn_post_norm;                      // [hidden] / [head_dim] FP32
-    std::unique_ptr<PackedWeight> qkv;      // [(heads + 2 kv_heads) head_dim, hidden]
-    std::unique_ptr<PackedWeight> o;        // [hidden, heads head_dim]
+        ffn_post_norm;                  // [hidden]; q and k: [head_dim] or one per element of all heads; FP32
+    std::unique_ptr<PackedWeight> qkv;  // [(heads + 2 kv_heads) head_dim, hidden]
+    std::unique_ptr<PackedWeight> o;    // [hidden, heads head_dim]
     std::unique_ptr<PackedWeight> gate_up;  // [2 intermediate, hidden]
     std::unique_ptr<PackedWeight> down;     // [hidden, intermediate]
 };

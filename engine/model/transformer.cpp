@@ -24,6 +24,10 @@ class Transformer final : public StepModel {
           workspace_(backend_, config_, limits),
           batch_(backend_.make_batch(limits)),
           kv_(backend_.make_kv(kv_shape)) {
+        // x + s·branch is computed as s·(x/s + branch): the residual stream holds x/s, and a norm over it is
+        // the norm over x if its epsilon is divided by s² as well.
+        stream_scale_ = config_.residual_scale;
+        stream_eps_ = config_.norm_eps / (stream_scale_ * stream_scale_);
         shape_ = {config_.heads, config_.kv_heads, config_.head_dim};
         attention_scale_ = config_.attention_scale != 0.0F ? config_.attention_scale
                                                            : 1.0F / std::sqrt(float(config_.head_dim));
@@ -83,9 +87,9 @@ class Transformer final : public StepModel {
     // Everything below is one fixed sequence of operations per (rows, outputs): what a captured graph holds.
     void enqueue(int rows, int outputs) {
         const Tensor x = workspace_.residual.first_rows(rows);  // [rows, hidden]
-        backend_.embed(*batch_, *model_->embedding, config_.embedding_scale, x);
+        backend_.embed(*batch_, *model_->embedding, config_.embedding_scale / stream_scale_, x);
         fill_rope(config_.rope, workspace_.rope.first_rows(rows));
-        if (!config_.rope_local.type.empty())
+        if (config_.rope_local.rotary_dims > 0)
             fill_rope(config_.rope_local, workspace_.rope_local.first_rows(rows));
         for (int layer = 0; layer < config_.layers; ++layer) {
             attention_block(layer, rows, x);
@@ -95,7 +99,7 @@ class Transformer final : public StepModel {
         const Tensor wanted = workspace_.gathered.first_rows(outputs);  // [outputs, hidden]
         const Tensor normed = workspace_.normed.first_rows(outputs);
         backend_.gather_rows(*batch_, x, wanted);
-        backend_.rms_norm(wanted, f32_data(model_->output_norm), config_.norm_eps, normed);
+        backend_.rms_norm(wanted, f32_data(model_->output_norm), stream_eps_, normed);
         const PackedWeight& head = model_->lm_head ? *model_->lm_head : *model_->embedding;
         backend_.linear(normed, head, Epilogue::store, workspace_.logits.first_rows(outputs));
     }
@@ -107,21 +111,23 @@ class Transformer final : public StepModel {
 
     void attention_block(int layer, int rows, Tensor x) {
         const LayerWeights& w = model_->layers[std::size_t(layer)];
-        const Tensor normed = workspace_.normed.first_rows(rows);    // [rows, hidden]
         const Tensor qkv = workspace_.qkv.first_rows(rows);          // [rows, (heads + 2 kv_heads) head_dim]
         const Tensor mixed = workspace_.attention.first_rows(rows);  // [rows, heads head_dim]
         const int window = config_.window.empty() ? 0 : config_.window[std::size_t(layer)];
-        const bool local = window > 0 && !config_.rope_local.type.empty();
+        const bool local = window > 0 && config_.rope_local.rotary_dims > 0;
         const RopeConfig& rope = local ? config_.rope_local : config_.rope;
 
-        backend_.rms_norm(x, f32_data(w.attn_norm), config_.norm_eps, normed);
-        backend_.linear(normed, *w.qkv, Epilogue::store, qkv);
+        backend_.linear(branch_input(x, w.attn_norm), *w.qkv, Epilogue::store, qkv);
+        if (config_.qk_norm == QkNorm::all_heads) norm_all_heads(w, qkv);
         RopeStoreArgs store;
         store.shape = shape_;
-        store.q_norm = f32_data(w.q_norm);
-        store.k_norm = f32_data(w.k_norm);
+        if (config_.qk_norm == QkNorm::per_head) {
+            store.q_norm = f32_data(w.q_norm);
+            store.k_norm = f32_data(w.k_norm);
+        }
         store.norm_eps = config_.norm_eps;
-        store.rotary_dims = rope.rotary_dims;
+        const bool unrotated = !config_.unrotated.empty() && config_.unrotated[std::size_t(layer)] != 0;
+        store.rotary_dims = unrotated ? 0 : rope.rotary_dims;
         store.layer = layer;
         backend_.rope_store(*batch_, store,
                             (local ? workspace_.rope_local : workspace_.rope).first_rows(rows), qkv, *kv_);
@@ -138,13 +144,27 @@ class Transformer final : public StepModel {
 
     void mlp_block(int layer, int rows, Tensor x) {
         const LayerWeights& w = model_->layers[std::size_t(layer)];
-        const Tensor normed = workspace_.normed.first_rows(rows);  // [rows, hidden]
-        const Tensor gated = workspace_.gated.first_rows(rows);    // [rows, intermediate]
-        backend_.rms_norm(x, f32_data(w.ffn_norm), config_.norm_eps, normed);
+        const Tensor gated = workspace_.gated.first_rows(rows);  // [rows, intermediate]
         const Epilogue gate =
             config_.activation == Activation::silu ? Epilogue::silu_mul : Epilogue::gelu_mul;
-        backend_.linear(normed, *w.gate_up, gate, gated);
+        backend_.linear(branch_input(x, w.ffn_norm), *w.gate_up, gate, gated);
         add_branch(gated, *w.down, w.ffn_post_norm, x);
+    }
+
+    // What attention and MLP read: the stream, normalized where the family has a norm there.
+    Tensor branch_input(Tensor x, const std::unique_ptr<Buffer>& norm) {
+        if (!norm) return x;
+        const Tensor normed = workspace_.normed.first_rows(x.rows);  // [rows, hidden]
+        backend_.rms_norm(x, f32_data(norm), stream_eps_, normed);
+        return normed;
+    }
+
+    void norm_all_heads(const LayerWeights& w, Tensor qkv) {
+        const std::int64_t q_cols = std::int64_t(config_.heads) * config_.head_dim;
+        const Tensor q = qkv.columns(0, q_cols);
+        const Tensor k = qkv.columns(q_cols, std::int64_t(config_.kv_heads) * config_.head_dim);
+        backend_.rms_norm(q, f32_data(w.q_norm), config_.norm_eps, q);
+        backend_.rms_norm(k, f32_data(w.k_norm), config_.norm_eps, k);
     }
 
     // x += W·branch, with the norm on the branch where the family has one.
@@ -169,6 +189,7 @@ class Transformer final : public StepModel {
     std::unique_ptr<KvCache> kv_;
     HeadShape shape_;
     float attention_scale_ = 0;
+    float stream_scale_ = 1, stream_eps_ = 0;
     int outputs_ = 0;                              // of the last step
     std::vector<std::vector<float>> host_logits_;  // [max_outputs][vocab], filled when asked for
     std::vector<std::int32_t> host_ids_;           // [max_outputs]

@@ -44,7 +44,8 @@ void lay_out(Workspace& w, Layout& layout, const ModelConfig& c, DType activatio
     w.gated = layout.tensor(rows, c.intermediate, activation);
     if (c.post_norms) w.delta = layout.tensor(rows, c.hidden, activation);
     w.rope = layout.tensor(rows, c.rope.rotary_dims, DType::f32);
-    if (!c.rope_local.type.empty()) w.rope_local = layout.tensor(rows, c.rope_local.rotary_dims, DType::f32);
+    if (c.rope_local.rotary_dims > 0)
+        w.rope_local = layout.tensor(rows, c.rope_local.rotary_dims, DType::f32);
     w.gathered = layout.tensor(outputs, c.hidden, DType::f32);
     w.logits = layout.tensor(outputs, c.vocab, DType::f32);
     w.ids = static_cast<std::int32_t*>(layout.take(std::size_t(outputs) * sizeof(std::int32_t)));

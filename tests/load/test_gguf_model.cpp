@@ -59,7 +59,7 @@ class TestGgufModel : public QObject {
         const ModelConfig& config = source->config();
         std::size_t seen = 0;
         for_each_required_tensor(config, [&](TensorRole role, int layer) {
-            const std::string name = huggingface_name(role, layer, config);
+            const std::string name = huggingface_place(role, layer, config).name;
             ++seen;
             if (is_norm(role)) {
                 check_equal(source->norm(role, layer), expected.find(name + ".weight"), name);
