@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "engine/load/config_checks.h"
+#include "engine/load/folder_families.h"
 #include "engine/load/json_reader.h"
 #include "engine/load/refuse.h"
 #include "engine/load/rope_scaling.h"
@@ -12,98 +13,41 @@ namespace recto {
 
 namespace {
 
-struct Architecture {
-    const char* name;
-    const char* model_type;
-    const char* family;
-    int default_max_position;               // what the class of transformers fills in when the key is missing
-    int default_window;                     // 0: none
-    std::int32_t default_bos, default_eos;  // -1: none
-    bool qkv_bias;                          // always
-};
-constexpr Architecture architectures[] = {
-    {"LlamaForCausalLM", "llama", "Llama", 2048, 0, 1, 2, false},
-    {"MistralForCausalLM", "mistral", "Mistral", 131072, 4096, 1, 2, false},
-    {"Qwen2ForCausalLM", "qwen2", "Qwen2", 32768, 4096, -1, -1, true},
-};
-
-const Architecture& architecture_of(const JsonObject& config) {
-    const auto names = config.texts("architectures").value_or(std::vector<std::string>());
-    const auto type = config.text("model_type").value_or("");
-    std::string supported;
-    for (const auto& architecture : architectures) {
-        if (names.empty() ? type == architecture.model_type : names.front() == architecture.name)
-            return architecture;
-        supported += (supported.empty() ? "" : ", ") + std::string(architecture.name);
-    }
-    if (names.empty() && type.empty())
-        refuse(config.label(), "\"architectures\" is missing; this is not a language model's configuration");
-    refuse(config.label(), "the architecture " + shown(names.empty() ? type : names.front()) +
-                               " is not supported; supported are " + supported);
+// 0 in the defaults: the key must be there.
+int size_of(const JsonObject& config, const char* key, std::int64_t high, int fallback) {
+    return fallback == 0 ? required_size(config, key, high) : optional_size(config, key, high, fallback);
 }
 
-int required(const JsonObject& config, const char* key, std::int64_t high) {
-    const auto value = config.integer(key);
-    if (!value) refuse(config.label(), shown(key) + " is missing");
-    return checked_int(*value, 1, high, shown(key), config.label());
+Activation activation_of(const JsonObject& config, Activation fallback) {
+    // Gemma's classes have a key of their own and ignore the other.
+    const auto name = config.text(fallback == Activation::gelu_tanh ? "hidden_activation" : "hidden_act");
+    if (!name) return fallback;
+    if (*name == "silu" || *name == "swish") return Activation::silu;
+    if (*name == "gelu_pytorch_tanh" || *name == "gelu_new") return Activation::gelu_tanh;
+    refuse(config.label(), "the activation " + shown(*name) +
+                               " is not supported; supported are silu and gelu_pytorch_tanh");
 }
 
-int optional(const JsonObject& config, const char* key, std::int64_t high, int fallback) {
-    return config.has(key) ? required(config, key, high) : fallback;
-}
-
-void read_sizes(const JsonObject& config, const Architecture& architecture, ModelConfig& model) {
-    model.hidden = required(config, "hidden_size", max_width);
-    model.intermediate = required(config, "intermediate_size", max_width);
-    model.layers = required(config, "num_hidden_layers", max_layers);
-    model.heads = required(config, "num_attention_heads", max_heads);
-    model.kv_heads = optional(config, "num_key_value_heads", max_heads, model.heads);
-    model.head_dim = optional(config, "head_dim", max_head_dim, model.hidden / model.heads);
-    model.vocab = required(config, "vocab_size", max_vocab);
-    model.max_position =
-        optional(config, "max_position_embeddings", max_context, architecture.default_max_position);
-    model.norm_eps = float(config.number("rms_norm_eps").value_or(1e-6));
-    const auto activation = config.text("hidden_act").value_or("silu");
-    if (activation == "gelu_pytorch_tanh" || activation == "gelu_new") {
-        model.activation = Activation::gelu_tanh;
-    } else if (activation != "silu" && activation != "swish") {
-        refuse(config.label(), "the activation " + shown(activation) +
-                                   " is not supported; supported are silu and gelu_pytorch_tanh");
-    }
-    model.tied_embedding = config.boolean("tie_word_embeddings").value_or(false);
-}
-
-// Which of the layers have a sliding window. Llama has none; Qwen2's is void unless use_sliding_window, and
-// then only layers from max_window_layers on have it; layer_types says it per layer in newer files.
-void read_window(const JsonObject& config, const Architecture& architecture, ModelConfig& model) {
-    if (model.family == "Llama" || config.holds_null("sliding_window")) return;
-    const bool qwen = model.family == "Qwen2";
-    if (qwen && !config.boolean("use_sliding_window").value_or(false)) return;
-    const int window = optional(config, "sliding_window", max_context, architecture.default_window);
-    std::vector<int> windows(std::size_t(model.layers), window);
-    if (const auto types = config.texts("layer_types")) {
-        if (types->size() != windows.size())
-            refuse(config.label(), "\"layer_types\" should have " + std::to_string(windows.size()) +
-                                       " entries, found " + std::to_string(types->size()));
-        for (std::size_t i = 0; i < windows.size(); ++i) {
-            const std::string& type = (*types)[i];
-            if (type != "sliding_attention" && type != "full_attention")
-                refuse(config.label(),
-                       "the layer type " + shown(type) +
-                           " is not supported; supported are full_attention and sliding_attention");
-            if (type == "full_attention") windows[i] = 0;
-        }
-    } else if (qwen) {
-        const auto full = std::max<std::int64_t>(config.integer("max_window_layers").value_or(28), 0);
-        std::fill_n(windows.begin(), std::min<std::int64_t>(full, model.layers), 0);
-    }
-    if (std::any_of(windows.begin(), windows.end(), [](int w) { return w > 0; })) model.window = windows;
+void read_sizes(const JsonObject& config, const FamilyDefaults& defaults, ModelConfig& model) {
+    model.hidden = size_of(config, "hidden_size", max_width, defaults.hidden);
+    model.intermediate = size_of(config, "intermediate_size", max_width, defaults.intermediate);
+    model.layers = size_of(config, "num_hidden_layers", max_layers, defaults.layers);
+    model.heads = size_of(config, "num_attention_heads", max_heads, defaults.heads);
+    const bool all_heads = defaults.kv_heads == 0 || config.holds_null("num_key_value_heads");
+    model.kv_heads =
+        optional_size(config, "num_key_value_heads", max_heads, all_heads ? model.heads : defaults.kv_heads);
+    const int head_dim = defaults.head_dim > 0 ? defaults.head_dim : model.hidden / model.heads;
+    model.head_dim = optional_size(config, "head_dim", max_head_dim, head_dim);
+    model.vocab = size_of(config, "vocab_size", max_vocab, defaults.vocab);
+    model.max_position = optional_size(config, "max_position_embeddings", max_context, defaults.max_position);
+    model.norm_eps = float(config.number("rms_norm_eps").value_or(defaults.norm_eps));
+    model.activation = activation_of(config, defaults.activation);
+    model.tied_embedding = config.boolean("tie_word_embeddings").value_or(defaults.tied);
 }
 
 void read_scaling(const JsonObject& scaling, RopeSettings& s) {
     // "type" is the older name of "rope_type"; where both stand, the newer one counts.
     s.type = scaling.text("rope_type").value_or(scaling.text("type").value_or("default"));
-    if (s.type == "su") s.type = "longrope";
     s.factor = scaling.number("factor").value_or(1.0);
     s.original_max_position =
         scaling.number("original_max_position_embeddings").value_or(s.original_max_position);
@@ -117,26 +61,52 @@ void read_scaling(const JsonObject& scaling, RopeSettings& s) {
     s.mscale_all_dim = scaling.number("mscale_all_dim");
     s.short_factor = scaling.numbers("short_factor").value_or(std::vector<double>());
     s.long_factor = scaling.numbers("long_factor").value_or(std::vector<double>());
+    // Phi-3's first files had other names for it.
+    if (s.type == "su" || (s.type == "yarn" && !s.long_factor.empty())) s.type = "longrope";
 }
 
-void read_rope(const JsonObject& config, ModelConfig& model) {
+// `own` holds the settings of this set of frequencies, if the file has any.
+RopeSettings rope_settings(const JsonObject& config, const std::optional<JsonObject>& own, double theta,
+                           const FamilyDefaults& defaults, const ModelConfig& model) {
     RopeSettings s;
+    s.theta = theta;
     s.max_position = model.max_position;
-    s.theta = config.number("rope_theta").value_or(10000.0);
     double partial = config.number("partial_rotary_factor").value_or(1.0);
-    s.original_max_position = config.number("original_max_position_embeddings").value_or(0.0);
-    auto scaling = config.object("rope_parameters");
-    if (!scaling) scaling = config.object("rope_scaling");
-    if (scaling) {
-        s.theta = scaling->number("rope_theta").value_or(s.theta);
-        partial = scaling->number("partial_rotary_factor").value_or(partial);
-        read_scaling(*scaling, s);
+    if (own) {
+        s.theta = own->number("rope_theta").value_or(s.theta);
+        partial = own->number("partial_rotary_factor").value_or(partial);
+        read_scaling(*own, s);
     }
+    // Beside the other sizes it counts more than among the rope settings, as in the original.
+    if (const auto original = config.number("original_max_position_embeddings"))
+        s.original_max_position = *original;
+    if (s.original_max_position == 0) s.original_max_position = defaults.original_position;
     if (!(partial > 0 && partial <= 1))
         refuse(config.label(), "\"partial_rotary_factor\" should be greater than 0 and at most 1, found " +
                                    std::to_string(partial));
     s.rotary_dims = int(model.head_dim * partial);
+    return s;
+}
+
+// One set of frequencies, or one for the layers without a window and one for those with ("rope_parameters" by
+// layer type, or rope_local_base_freq in older files).
+void read_rope(const JsonObject& config, const FamilyDefaults& defaults, ModelConfig& model) {
+    const double theta = config.number("rope_theta").value_or(defaults.theta);
+    double local_theta = config.number("rope_local_base_freq").value_or(defaults.local_theta);
+    auto own = config.object("rope_parameters");
+    std::optional<JsonObject> local;
+    if (!own) {
+        own = config.object("rope_scaling");
+    } else if (own->find("full_attention") != nullptr || own->find("sliding_attention") != nullptr) {
+        local = own->object("sliding_attention");
+        own = own->object("full_attention");
+        if (local_theta == 0) local_theta = theta;
+    }
+    const RopeSettings s = rope_settings(config, own, theta, defaults, model);
     model.rope = scale_rope(s, config.label());
+    if (local_theta > 0)
+        model.rope_local =
+            scale_rope(rope_settings(config, local, local_theta, defaults, model), config.label());
     const double longest = scaled_max_position(s);
     model.max_position = int(std::clamp(longest, 1.0, double(max_context)));
 }
@@ -148,38 +118,55 @@ void add_eos(const JsonObject& object, ModelConfig& model) {
             model.eos_ids.push_back(std::int32_t(id));
 }
 
-void read_special_ids(const JsonObject& config, const Architecture& architecture, ModelConfig& model) {
+void read_special_ids(const JsonObject& config, const FamilyDefaults& defaults, ModelConfig& model) {
     add_eos(config, model);
     const bool eos_named = config.has("eos_token_id") || config.holds_null("eos_token_id");
-    if (!eos_named && architecture.default_eos >= 0) model.eos_ids.push_back(architecture.default_eos);
+    if (!eos_named && defaults.eos >= 0) model.eos_ids.push_back(defaults.eos);
     const auto bos = config.integer_or_list("bos_token_id");
     if (!bos.empty() && bos.front() >= 0 && bos.front() < model.vocab) {
         model.bos_id = std::int32_t(bos.front());
     } else if (bos.empty() && !config.holds_null("bos_token_id")) {
-        model.bos_id = architecture.default_bos;
+        model.bos_id = defaults.bos;
     }
+}
+
+// Absent or another: float32.
+DType dtype_of(const JsonObject& config, const JsonObject& whole) {
+    for (const JsonObject* object : {&config, &whole})
+        for (const char* key : {"dtype", "torch_dtype"})
+            if (const auto name = object->text(key))
+                return *name == "bfloat16" ? DType::bf16 : *name == "float16" ? DType::f16 : DType::f32;
+    return DType::f32;
+}
+
+// The decoder's settings: those of the file, or of its "text_config" where it describes more than a decoder.
+JsonObject decoder_settings(const JsonObject& config, const FolderFamily& family) {
+    if (!family.nested) return config;
+    const auto text = config.object("text_config");
+    if (!text) refuse(config.label(), "\"text_config\" is missing");
+    return *text;
 }
 
 }  // namespace
 
 FolderConfig read_folder_config(std::string_view config_json, const std::string& label) {
     const auto json = parse_json(config_json, label);
-    const JsonObject config(json, label);
-    const Architecture& architecture = architecture_of(config);
+    const JsonObject whole(json, label);
+    const FolderFamily& family = folder_family_of(whole);
+    const FamilyDefaults& defaults = family.defaults;
+    const JsonObject config = decoder_settings(whole, family);
     FolderConfig result;
     ModelConfig& model = result.model;
-    model.architecture = architecture.name;
-    model.family = architecture.family;
-    read_sizes(config, architecture, model);
+    model.architecture = family.architecture;
+    model.family = family.name;
+    read_sizes(config, defaults, model);
     check_sizes(model, label);
-    read_window(config, architecture, model);
-    read_rope(config, model);
-    read_special_ids(config, architecture, model);
+    result.dtype = dtype_of(config, whole);
+    if (family.read_own) family.read_own(config, result);
+    read_rope(config, defaults, model);
+    read_special_ids(config, defaults, model);
+    if (family.nested) add_eos(whole, model);
     check_rope(model, label);
-    const bool llama = model.family == "Llama";
-    result.o_bias = llama && config.boolean("attention_bias").value_or(false);
-    result.qkv_bias = architecture.qkv_bias || result.o_bias;
-    result.mlp_bias = llama && config.boolean("mlp_bias").value_or(false);
     return result;
 }
 

@@ -5,11 +5,13 @@
 #include <string_view>
 
 #include "engine/load/model_config.h"
+#include "kernels/dtype.h"
 
 namespace recto {
 
 struct FolderConfig {
     ModelConfig model;
+    DType dtype = DType::f32;  // that the model computes in; the weights may be stored in another
     // Which linears have a bias in this family; the file must then hold it, and others are not read.
     bool qkv_bias = false, o_bias = false, mlp_bias = false;
 };

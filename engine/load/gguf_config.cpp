@@ -4,6 +4,7 @@
 #include <set>
 
 #include "engine/load/config_checks.h"
+#include "engine/load/gguf_families.h"
 #include "engine/load/refuse.h"
 #include "engine/load/rope_scaling.h"
 
@@ -11,75 +12,25 @@ namespace recto {
 
 namespace {
 
-struct Architecture {
-    const char* name;
-    const char* family;
-    bool paired_qk_rows;  // q and k rows are stored for the neighbouring-pair form of RoPE
-};
-constexpr Architecture architectures[] = {
-    {"llama", "Llama", true},  // also Mistral, Vicuna, SmolLM2
-    {"qwen2", "Qwen2", false},
-};
-
-const Architecture& architecture_of(const Gguf& meta) {
-    const auto name = meta.text("general.architecture");
-    if (!name) refuse(meta.label(), "the key general.architecture is missing; this is not a model");
-    std::string supported;
-    for (const auto& architecture : architectures) {
-        if (*name == architecture.name) return architecture;
-        supported += (supported.empty() ? "" : ", ") + std::string(architecture.name);
-    }
-    refuse(meta.label(), "the architecture " + shown(*name) +
-                             " is not supported; supported in GGUF files are " + supported);
-}
-
-class Keys {  // "ARCHITECTURE.key"
-  public:
-    Keys(const Gguf& meta, std::string architecture) : meta_(meta), architecture_(std::move(architecture)) {}
-
-    std::string name(const char* key) const { return architecture_ + "." + key; }
-    int required(const char* key, std::int64_t low, std::int64_t high) const {
-        const auto value = meta_.integer(name(key));
-        if (!value) refuse(meta_.label(), "the key " + name(key) + " is missing");
-        return checked_int(*value, low, high, name(key), meta_.label());
-    }
-    int optional(const char* key, std::int64_t low, std::int64_t high, int fallback) const {
-        return meta_.has(name(key)) ? required(key, low, high) : fallback;
-    }
-    double number(const char* key, double fallback) const {
-        return meta_.number(name(key)).value_or(fallback);
-    }
-    std::optional<double> number(const char* key) const { return meta_.number(name(key)); }
-    std::optional<std::string_view> text(const char* key) const { return meta_.text(name(key)); }
-
-  private:
-    const Gguf& meta_;
-    std::string architecture_;
-};
-
-// rope_freqs.weight, [d / 2]: what llama3 scaling divides each frequency by. It replaces other scaling.
-bool divide_by_rope_freqs(const GgufFiles& files, RopeConfig& rope) {
-    const GgufTensor* tensor = files.find("rope_freqs.weight");
-    if (tensor == nullptr) return false;
+// A tensor of what each of `count` frequencies is divided by; empty if the file has none.
+std::vector<double> divisors(const GgufFiles& files, const char* name, std::size_t count) {
+    const GgufTensor* tensor = files.find(name);
+    if (tensor == nullptr) return {};
     const std::string& label = files.metadata().label();
     if (tensor->type->type != GgufType::f32 || tensor->dimensions != 1 ||
-        tensor->dims[0] != std::int64_t(rope.inverse_frequency.size()))
-        refuse(label, "rope_freqs.weight should hold " + std::to_string(rope.inverse_frequency.size()) +
-                          " F32 numbers, found " + std::to_string(tensor->dims[0]) + " of type " +
-                          tensor->type->name);
-    std::vector<float> divisor(rope.inverse_frequency.size());
-    widen_to_f32(DType::f32, tensor->data.data(), tensor->dims[0], divisor.data());
-    for (std::size_t i = 0; i < divisor.size(); ++i) {
-        if (!(divisor[i] > 0) || !std::isfinite(divisor[i]))
-            refuse(label, "rope_freqs.weight should hold numbers greater than 0, found " +
-                              std::to_string(divisor[i]));
-        rope.inverse_frequency[i] /= divisor[i];
-    }
-    rope.type = "llama3";
-    return true;
+        tensor->dims[0] != std::int64_t(count))
+        refuse(label, std::string(name) + " should hold " + std::to_string(count) + " F32 numbers, found " +
+                          std::to_string(tensor->dims[0]) + " of type " + tensor->type->name);
+    std::vector<float> values(count);
+    widen_to_f32(DType::f32, tensor->data.data(), tensor->dims[0], values.data());
+    for (const float value : values)
+        if (!(value > 0) || !std::isfinite(value))
+            refuse(label,
+                   std::string(name) + " should hold numbers greater than 0, found " + std::to_string(value));
+    return {values.begin(), values.end()};
 }
 
-RopeSettings rope_settings(const Keys& keys, const ModelConfig& config) {
+RopeSettings rope_settings(const GgufKeys& keys, const ModelConfig& config) {
     RopeSettings s;
     s.theta = keys.number("rope.freq_base", 10000.0);
     s.rotary_dims = keys.optional("rope.dimension_count", 2, max_head_dim, config.head_dim);
@@ -99,23 +50,39 @@ RopeSettings rope_settings(const Keys& keys, const ModelConfig& config) {
     return s;
 }
 
-void read_rope(const GgufFiles& files, const Keys& keys, ModelConfig& config) {
+void read_rope(const GgufFiles& files, const GgufKeys& keys, const GgufFamily& family, ModelConfig& config) {
     const std::string& label = files.metadata().label();
     RopeSettings settings = rope_settings(keys, config);
-    if (settings.type == "longrope")
-        refuse(label,
-               "rope scaling of type \"longrope\" is not supported in GGUF files; supported are none, linear "
-               "and yarn");
     RopeSettings plain = settings;
     plain.type = "default";
-    config.rope = scale_rope(plain, label);
-    if (divide_by_rope_freqs(files, config.rope)) return;
+    if (family.local_theta > 0) {
+        RopeSettings local = plain;
+        local.theta = keys.number("rope.freq_base_swa", family.local_theta);
+        config.rope_local = scale_rope(local, label);
+    }
+    const std::size_t pairs = std::size_t(settings.rotary_dims) / 2;
+    if (const auto llama3 = divisors(files, "rope_freqs.weight", pairs); !llama3.empty()) {
+        config.rope = scale_rope(plain, label);  // it replaces other scaling
+        config.rope.type = "llama3";
+        for (std::size_t i = 0; i < pairs; ++i)
+            config.rope.inverse_frequency[i] /= float(llama3[i]);
+        return;
+    }
+    const double attention = keys.number("rope.scaling.attn_factor", 1.0);
+    settings.long_factor = divisors(files, "rope_factors_long.weight", pairs);
+    settings.short_factor = divisors(files, "rope_factors_short.weight", pairs);
+    if (!settings.long_factor.empty()) {
+        settings.type = "longrope";  // files of this kind name no type
+        settings.attention_factor = attention;
+        config.rope = scale_rope(settings, label);
+        return;
+    }
     config.rope = scale_rope(settings, label);
-    // GGUF's factor comes on top of yarn's own magnitude.
-    config.rope.attention_factor *= float(keys.number("rope.scaling.attn_factor", 1.0));
+    // It comes on top of yarn's own magnitude.
+    config.rope.attention_factor *= float(attention);
 }
 
-void read_sizes(const Keys& keys, const std::string& label, ModelConfig& config) {
+void read_sizes(const GgufKeys& keys, const std::string& label, ModelConfig& config) {
     config.layers = keys.required("block_count", 1, max_layers);
     config.hidden = keys.required("embedding_length", 1, max_width);
     config.intermediate = keys.required("feed_forward_length", 1, max_width);
@@ -129,8 +96,6 @@ void read_sizes(const Keys& keys, const std::string& label, ModelConfig& config)
                           std::to_string(config.head_dim) + " and " + std::to_string(value_dim));
     if (keys.optional("expert_count", 0, 1 << 16, 0) > 0)
         refuse(label, "mixtures of experts are not supported; dense models are");
-    const int window = keys.optional("attention.sliding_window", 0, max_context, 0);
-    if (window > 0 && config.family == "Llama") config.window.assign(std::size_t(config.layers), window);
     const auto eps = keys.number("attention.layer_norm_rms_epsilon");
     if (!eps) refuse(label, "the key " + keys.name("attention.layer_norm_rms_epsilon") + " is missing");
     config.norm_eps = float(*eps);
@@ -155,11 +120,11 @@ void read_special_ids(const Gguf& meta, ModelConfig& config) {
 
 ModelConfig read_gguf_config(const GgufFiles& files) {
     const Gguf& meta = files.metadata();
-    const Architecture& architecture = architecture_of(meta);
-    const Keys keys(meta, architecture.name);
+    const GgufFamily& family = gguf_family_of(meta);
+    const GgufKeys keys(meta, family.architecture);
     ModelConfig config;
-    config.architecture = architecture.name;
-    config.family = architecture.family;
+    config.architecture = family.architecture;
+    config.family = family.name;
     config.name = std::string(meta.text("general.name").value_or(""));
     read_sizes(keys, meta.label(), config);
     check_sizes(config, meta.label());
@@ -171,7 +136,8 @@ ModelConfig read_gguf_config(const GgufFiles& files) {
     config.vocab = checked_int(embedding->dims[1], 1, max_vocab, "the number of rows of token_embd.weight",
                                meta.label());
     config.tied_embedding = files.find("output.weight") == nullptr;
-    read_rope(files, keys, config);
+    if (family.read_own) family.read_own(files, keys, config);
+    read_rope(files, keys, family, config);
     read_special_ids(meta, config);
     check_rope(config, meta.label());
     return config;
@@ -197,10 +163,9 @@ GenerationDefaults read_gguf_generation_defaults(const Gguf& meta) {
 }
 
 RowOrder gguf_qk_order(const ModelConfig& config) {
-    for (const auto& architecture : architectures)
-        if (config.architecture == architecture.name && architecture.paired_qk_rows)
-            return {config.head_dim, config.rope.rotary_dims};
-    return {};
+    const GgufFamily* family = find_gguf_family(config.architecture);
+    if (family == nullptr || !family->paired_qk_rows) return {};
+    return {config.head_dim, config.rope.rotary_dims};
 }
 
 }  // namespace recto

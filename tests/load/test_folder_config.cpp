@@ -172,7 +172,7 @@ class TestFolderConfig : public QObject {
             "rope scaling of type \"mrope\" is not supported");
         row("rope per layer type",
             R"({"rope_parameters":{"full_attention":{"rope_type":"spiral"},"rope_type":"x"}})",
-            "\"x\" is not supported");
+            "rope scaling of type \"spiral\" is not supported");
         row("zero", R"({"hidden_size":0})", "\"hidden_size\" should be 1 to");
         row("negative", R"({"num_hidden_layers":-3})", "found -3");
         row("absurd", R"({"vocab_size":99999999999})", "found 99999999999");
