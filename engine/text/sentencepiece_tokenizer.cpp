@@ -157,13 +157,21 @@ std::int32_t find(const std::vector<VocabularyToken>& tokens, const std::string&
     return -1;
 }
 
+// The id that the library needs for what it cannot write. Phi-3's conversion types that piece as control and
+// its padding as unknown, so the id that the file names counts first.
+std::int32_t unknown_id(const TokenizerFiles::GgufVocabulary& gguf) {
+    if (gguf.unknown >= 0 && std::size_t(gguf.unknown) < gguf.tokens.size()) return gguf.unknown;
+    const auto found = std::find(gguf.types.begin(), gguf.types.end(), std::int32_t(Proto::unknown));
+    return found == gguf.types.end() ? -1 : std::int32_t(found - gguf.types.begin());
+}
+
 Proto gguf_proto(const TokenizerFiles& files, std::size_t inside) {
     const auto& gguf = *files.gguf;
     Proto proto;
     proto.model_type = 2;
     proto.add_dummy_prefix = gguf.add_space_prefix;
     proto.remove_extra_whitespaces = false;
-    proto.unknown_id = gguf.unknown;
+    proto.unknown_id = unknown_id(gguf);
     proto.bos_id = gguf.bos;
     proto.eos_id = gguf.eos;
     std::unordered_set<std::string> seen;
@@ -172,8 +180,8 @@ Proto gguf_proto(const TokenizerFiles& files, std::size_t inside) {
         // Conversions write user-defined pieces with real blanks.
         if (piece.type == Proto::user_defined) piece.text = replace_all(piece.text, " ", kMark);
         if (piece.type == Proto::byte) proto.byte_fallback = true;
-        if (piece.type == Proto::unknown && proto.unknown_id < 0)
-            proto.unknown_id = static_cast<std::int32_t>(i);
+        const bool unknown = static_cast<std::int32_t>(i) == proto.unknown_id;
+        if (unknown != (piece.type == Proto::unknown)) piece.type = unknown ? Proto::unknown : Proto::unused;
         // Padding of a vocabulary may repeat a spelling, which the library refuses: it can never be found in
         // a text.
         if (piece.text.empty() || !seen.insert(piece.text).second)
@@ -234,7 +242,7 @@ std::unique_ptr<Tokenizer> make_gguf_sentencepiece_tokenizer(const TokenizerFile
     // among the model's own are found by the library.
     std::size_t inside = gguf.tokens.size();
     while (inside > 0 && gguf.types[inside - 1] != Proto::normal && gguf.types[inside - 1] != Proto::byte &&
-           gguf.types[inside - 1] != Proto::unknown)
+           std::int32_t(inside - 1) != unknown_id(gguf))
         --inside;
     const Proto proto = gguf_proto(files, inside);
     SentencePieceParts parts;

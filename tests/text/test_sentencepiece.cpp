@@ -219,6 +219,23 @@ class TestSentencePiece : public QObject {
         }
     }
 
+    // As Phi-3's conversion has it: the unknown piece typed control, padding behind the vocabulary typed
+    // unknown.
+    void padding_typed_unknown_is_no_second_unknown_piece() {
+        const auto plain = make_tokenizer(gguf_files("llama"));
+        TokenizerFiles files = gguf_files("llama");
+        files.gguf->types[std::size_t(files.gguf->unknown)] = SentencePieceProto::control;
+        for (int i = 0; i < 3; ++i) {
+            files.gguf->tokens.push_back("[PAD" + std::to_string(i) + "]");
+            files.gguf->scores.push_back(-1000.0F);
+            files.gguf->types.push_back(SentencePieceProto::unknown);
+        }
+        const auto padded = make_tokenizer(files);
+        QCOMPARE(padded->size(), plain->size() + 3);
+        for (const std::string text : {"Hello world", "[PAD1] is text", "你好 🙂", ""})
+            QCOMPARE(padded->encode(text, {}), plain->encode(text, {}));
+    }
+
     void broken_models_are_errors() {
         const std::string model = model_files("llama").sentencepiece_model;
         TokenizerFiles files;
