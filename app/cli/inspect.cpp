@@ -48,6 +48,9 @@ Json describe(const ModelSource& source, const DeviceInfo& device, const LoadOpt
             {"layers", c.layers},
             {"hidden", c.hidden},
             {"intermediate", c.intermediate},
+            {"experts", c.experts.count},
+            {"experts_per_token", c.experts.per_token},
+            {"expert_intermediate", c.experts.intermediate},
             {"heads", c.heads},
             {"kv_heads", c.kv_heads},
             {"head_dim", c.head_dim},
@@ -72,6 +75,11 @@ void print(const Json& d) {
         return v.is_null() ? std::string("none") : v.is_string() ? v.get<std::string>() : v.dump();
     };
     const Json& m = d["memory"];
+    const std::string mixture = d["experts"].get<int>() == 0
+                                    ? ""
+                                    : ", " + d["experts"].dump() + " experts of " +
+                                          d["expert_intermediate"].dump() + " of which a token takes " +
+                                          d["experts_per_token"].dump();
     std::cout << "model         " << text(d["name"]) << " (" << text(d["family"]) << ", "
               << text(d["architecture"]) << ")\n"
               << "file          " << text(d["path"]) << "\n"
@@ -79,8 +87,8 @@ void print(const Json& d) {
               << mib(d["file_bytes"]) << "\n"
               << "parameters    " << text(d["parameters"]) << "\n"
               << "shape         " << d["layers"] << " layers, hidden " << d["hidden"] << ", MLP "
-              << d["intermediate"] << ", " << d["heads"] << " heads / " << d["kv_heads"] << " KV heads of "
-              << d["head_dim"] << ", vocabulary " << d["vocab"] << "\n"
+              << d["intermediate"] << mixture << ", " << d["heads"] << " heads / " << d["kv_heads"]
+              << " KV heads of " << d["head_dim"] << ", vocabulary " << d["vocab"] << "\n"
               << "context       " << d["max_position"] << " tokens, RoPE " << text(d["rope"]["type"])
               << " theta " << d["rope"]["theta"] << "\n"
               << "tokenizer     " << text(d["tokenizer"]) << "\n"

@@ -15,6 +15,7 @@ int checked_int(std::int64_t value, std::int64_t low, std::int64_t high, const s
 constexpr std::int64_t max_width = 1 << 20;       // hidden, intermediate
 constexpr std::int64_t max_layers = 4096;
 constexpr std::int64_t max_heads = 1 << 14;
+constexpr std::int64_t max_experts = 1 << 14;
 constexpr std::int64_t max_head_dim = 1 << 12;
 constexpr std::int64_t max_vocab = 1 << 24;
 constexpr std::int64_t max_context = 1 << 30;

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "engine/load/config_checks.h"
+#include "engine/load/mixture_config.h"
 #include "engine/load/refuse.h"
 
 namespace recto {
@@ -76,6 +77,20 @@ void read_qwen3(const JsonObject& config, FolderConfig& result) {
     read_attention_bias(config, result);
     result.model.qk_norm = QkNorm::per_head;
     read_qwen_window(config, result.model);
+}
+
+void read_mixtral(const JsonObject& config, FolderConfig& result) {
+    if (const int window = window_of(config, 0))
+        set_windows(config, result.model, window, [](int) { return true; });
+    read_mixtral_experts(config, result.model);
+}
+
+void read_qwen3_moe(const JsonObject& config, FolderConfig& result) {
+    read_attention_bias(config, result);
+    result.model.qk_norm = QkNorm::per_head;
+    if (const int window = window_of(config, 4096); flag(config, "use_sliding_window") && window > 0)
+        set_windows(config, result.model, window, [](int) { return true; });
+    read_qwen3_experts(config, result.model);
 }
 
 // √hidden, rounded to the type that the original multiplies in.
@@ -207,6 +222,12 @@ constexpr FolderFamily families[] = {
      read_mistral},
     {"Qwen2ForCausalLM", "qwen2", "Qwen2", {.max_position = 32768}, read_qwen2},
     {"Qwen3ForCausalLM", "qwen3", "Qwen3", {.head_dim = 128, .max_position = 32768}, read_qwen3},
+    {"MixtralForCausalLM",
+     "mixtral",
+     "Mixtral",
+     {.kv_heads = 8, .max_position = 131072, .norm_eps = 1e-5F, .theta = 1e6, .bos = 1, .eos = 2},
+     read_mixtral},
+    {"Qwen3MoeForCausalLM", "qwen3_moe", "Qwen3 MoE", {.kv_heads = 4, .max_position = 32768}, read_qwen3_moe},
     {"Gemma2ForCausalLM", "gemma2", "Gemma 2", gemma_defaults, read_gemma2},
     {"Gemma3ForCausalLM", "gemma3_text", "Gemma 3", gemma3_defaults, read_gemma3},
     {"Gemma3ForConditionalGeneration", "gemma3", "Gemma 3", gemma3_defaults, read_gemma3, true},

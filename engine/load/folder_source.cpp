@@ -69,6 +69,7 @@ class FolderSource final : public ModelSource {
         ModelConfig& model = config_.model;
         // An absent head means that the embedding serves as one, whatever the flag says.
         if (!modules_->has(file_name(place(TensorRole::lm_head, 0)))) model.tied_embedding = true;
+        model.experts.stacked = has_stacked_experts();
         check_tensors();
     }
 
@@ -81,15 +82,15 @@ class FolderSource final : public ModelSource {
     void release_pages() const override { tensors_->release(); }
     bool has_tokenizer() const override { return has_folder_tokenizer(path_); }
     TokenizerFiles tokenizer_files() const override { return read_folder_tokenizer(path_); }
-    std::string tensor_name(TensorRole role, int layer) const override {
-        return file_name(place(role, layer), ".weight");
+    std::string tensor_name(TensorRole role, int layer, int expert) const override {
+        return file_name(place(role, layer, expert), is_stacked(role) ? "" : ".weight");
     }
 
     std::string quantization() const override {
         if (const std::string quantized = modules_->describe(); !quantized.empty()) return quantized;
         std::map<std::string, std::uint64_t> bytes;
         for (const auto* tensor : tensors_->tensors())
-            if (tensor->shape.size() == 2) bytes[tensor->dtype] += tensor->data.size();
+            if (tensor->shape.size() >= 2) bytes[tensor->dtype] += tensor->data.size();
         std::string most;
         for (const auto& [name, size] : bytes)
             if (most.empty() || size > bytes[most]) most = name;
@@ -106,8 +107,9 @@ class FolderSource final : public ModelSource {
         return infos;
     }
 
-    std::unique_ptr<WeightRows> weight(TensorRole role, int layer) const override {
-        const TensorPlace where = place(role, layer);
+    std::unique_ptr<WeightRows> weight(TensorRole role, int layer, int expert) const override {
+        const TensorPlace where = place(role, layer, expert);
+        if (is_stacked(role)) return stacked_expert(where);
         const std::string module = file_name(where);
         if (!modules_->has(module)) return nullptr;
         std::vector<float> bias;
@@ -145,11 +147,39 @@ class FolderSource final : public ModelSource {
         }
     }
 
+    // Whether the folder's mixtures are stored as transformers keeps them in memory, one parameter a layer.
+    bool has_stacked_experts() const {
+        ModelConfig stacked = config_.model;
+        stacked.experts.stacked = true;
+        for (int layer = 0; layer < stacked.layers; ++layer) {
+            if (!stacked.is_mixture(layer)) continue;
+            const TensorPlace where = huggingface_place(TensorRole::expert_down, layer, stacked);
+            return tensors_->find(file_name(where)) != nullptr;
+        }
+        return false;
+    }
+    bool is_stacked(TensorRole role) const { return config_.model.experts.stacked && is_expert(role); }
+
+    std::unique_ptr<WeightRows> stacked_expert(const TensorPlace& where) const {
+        const SafeTensor* tensor = find(where, "");
+        if (tensor == nullptr) return nullptr;
+        const DenseType* type = dense_type(tensor->dtype);
+        StoredMatrix matrix;
+        matrix.data = tensor->data;
+        matrix.rows = where.all_rows();
+        matrix.cols = where.shape.back();
+        matrix.keep_alive = tensors_;
+        return make_row_range(make_dense_rows(type->dtype, type->name, std::move(matrix)), where.first_row,
+                              where.rows);
+    }
+
     void check_tensors() {
-        for_each_required_tensor(config_.model, [&](TensorRole role, int layer) {
-            const TensorPlace where = place(role, layer);
+        for_each_required_tensor(config_.model, [&](TensorRole role, int layer, int expert) {
+            const TensorPlace where = place(role, layer, expert);
             if (is_norm(role)) {
                 require(where, ".weight");
+            } else if (is_stacked(role)) {
+                require(where, "");
             } else {
                 modules_->check(file_name(where), where.shape[0], where.shape[1]);
             }
@@ -157,8 +187,8 @@ class FolderSource final : public ModelSource {
         });
     }
 
-    TensorPlace place(TensorRole role, int layer) const {
-        return huggingface_place(role, layer, config_.model);
+    TensorPlace place(TensorRole role, int layer, int expert = 0) const {
+        return huggingface_place(role, layer, config_.model, expert);
     }
 
     std::string file_name(const TensorPlace& where, const char* suffix = "") const {

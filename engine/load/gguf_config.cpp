@@ -94,8 +94,6 @@ void read_sizes(const GgufKeys& keys, const std::string& label, ModelConfig& con
     if (value_dim != config.head_dim)
         refuse(label, "keys and values of equal size were expected, found " +
                           std::to_string(config.head_dim) + " and " + std::to_string(value_dim));
-    if (keys.optional("expert_count", 0, 1 << 16, 0) > 0)
-        refuse(label, "mixtures of experts are not supported; dense models are");
     const auto eps = keys.number("attention.layer_norm_rms_epsilon");
     if (!eps) refuse(label, "the key " + keys.name("attention.layer_norm_rms_epsilon") + " is missing");
     config.norm_eps = float(*eps);
@@ -137,6 +135,9 @@ ModelConfig read_gguf_config(const GgufFiles& files) {
                                meta.label());
     config.tied_embedding = files.find("output.weight") == nullptr;
     if (family.read_own) family.read_own(files, keys, config);
+    if (config.experts.count == 0 && keys.optional("expert_count", 0, max_experts, 0) > 0)
+        refuse(meta.label(), "mixtures of experts of the architecture " + shown(family.architecture) +
+                                 " are not supported; those of llama (Mixtral) and qwen3moe are");
     read_rope(files, keys, family, config);
     read_special_ids(meta, config);
     check_rope(config, meta.label());

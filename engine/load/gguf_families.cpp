@@ -3,6 +3,8 @@
 #include <cmath>
 #include <functional>
 
+#include "engine/load/mixture_config.h"
+
 namespace recto {
 
 namespace {
@@ -27,12 +29,20 @@ float factor_of(const GgufKeys& keys, const char* key, double fallback) {
     return float(value == 0 ? fallback : value);
 }
 
-void read_llama(const GgufFiles&, const GgufKeys& keys, ModelConfig& config) {
+void read_llama(const GgufFiles& files, const GgufKeys& keys, ModelConfig& config) {
     set_windows(config, window_of(keys, 0), [](int) { return true; });
+    read_gguf_experts(files, keys, config);
+    if (config.experts.count > 0) config.family = "Mixtral";
 }
 
 void read_qwen3(const GgufFiles&, const GgufKeys&, ModelConfig& config) {
     config.qk_norm = QkNorm::per_head;
+}
+
+void read_qwen3moe(const GgufFiles& files, const GgufKeys& keys, ModelConfig& config) {
+    config.qk_norm = QkNorm::per_head;
+    (void)keys.required("expert_count", 1, max_experts);
+    read_gguf_experts(files, keys, config);
 }
 
 // The largest model of a generation, told by its depth, scales scores by hidden / heads instead of the head
@@ -88,9 +98,10 @@ void read_smollm3(const GgufFiles&, const GgufKeys&, ModelConfig& config) {
 }
 
 constexpr GgufFamily families[] = {
-    {"llama", "Llama", true, read_llama},  // also Mistral, Vicuna, SmolLM2
+    {"llama", "Llama", true, read_llama},  // also Mistral, Mixtral, Vicuna, SmolLM2
     {"qwen2", "Qwen2", false},
     {"qwen3", "Qwen3", false, read_qwen3},
+    {"qwen3moe", "Qwen3 MoE", false, read_qwen3moe},
     {"gemma2", "Gemma 2", false, read_gemma2},
     {"gemma3", "Gemma 3", false, read_gemma3, 10000.0},
     {"phi3", "Phi-3", false, read_phi3},

@@ -29,6 +29,7 @@ class GgufKeys {
     }
     double number(const char* key, double fallback) const { return number(key).value_or(fallback); }
     std::optional<double> number(const char* key) const { return meta_.number(name(key)); }
+    std::optional<bool> boolean(const char* key) const { return meta_.boolean(name(key)); }
     std::optional<std::string_view> text(const char* key) const { return meta_.text(name(key)); }
 
   private:

@@ -29,8 +29,8 @@ class GgufSource final : public ModelSource {
           path_(std::move(path)),
           config_(read_gguf_config(*files_)),
           defaults_(read_gguf_generation_defaults(files_->metadata())) {
-        for_each_required_tensor(config_, [&](TensorRole role, int layer) {
-            if (find(place(role, layer), ".weight") == nullptr)
+        for_each_required_tensor(config_, [&](TensorRole role, int layer, int expert) {
+            if (find(place(role, layer, expert), ".weight") == nullptr)
                 refuse(label(), "the tensor " + tensor_name(role, layer) + " is missing");
         });
     }
@@ -42,8 +42,8 @@ class GgufSource final : public ModelSource {
     std::uint64_t file_bytes() const override { return files_->bytes(); }
     void prefetch() const override { files_->prefetch(); }
     void release_pages() const override { files_->release(); }
-    std::string tensor_name(TensorRole role, int layer) const override {
-        return place(role, layer).name + ".weight";
+    std::string tensor_name(TensorRole role, int layer, int expert = 0) const override {
+        return place(role, layer, expert).name + ".weight";
     }
     bool has_tokenizer() const override { return has_gguf_vocabulary(files_->metadata()); }
     TokenizerFiles tokenizer_files() const override { return read_gguf_vocabulary(files_->metadata()); }
@@ -66,14 +66,14 @@ class GgufSource final : public ModelSource {
         return infos;
     }
 
-    std::unique_ptr<WeightRows> weight(TensorRole role, int layer) const override {
-        const TensorPlace where = place(role, layer);
+    std::unique_ptr<WeightRows> weight(TensorRole role, int layer, int expert) const override {
+        const TensorPlace where = place(role, layer, expert);
         const GgufTensor* tensor = find(where, ".weight");
         if (tensor == nullptr) return nullptr;
         StoredMatrix matrix;
         matrix.data = tensor->data;
         matrix.cols = tensor->dims[0];
-        matrix.rows = tensor->dims[1];
+        matrix.rows = where.all_rows();
         if (role == TensorRole::attn_q || role == TensorRole::attn_k) matrix.order = gguf_qk_order(config_);
         matrix.bias = bias(where, matrix.order);
         matrix.keep_alive = files_;
@@ -94,7 +94,7 @@ class GgufSource final : public ModelSource {
     std::map<std::string, std::uint64_t> matrix_bytes() const {
         std::map<std::string, std::uint64_t> bytes;
         for (const auto& tensor : files_->tensors())
-            if (row_major_shape(tensor).size() == 2) bytes[tensor.type->name] += tensor.data.size();
+            if (row_major_shape(tensor).size() >= 2) bytes[tensor.type->name] += tensor.data.size();
         return bytes;
     }
     // The one that takes most.
@@ -105,7 +105,9 @@ class GgufSource final : public ModelSource {
         return most;
     }
 
-    TensorPlace place(TensorRole role, int layer) const { return gguf_place(role, layer, config_); }
+    TensorPlace place(TensorRole role, int layer, int expert = 0) const {
+        return gguf_place(role, layer, config_, expert);
+    }
 
     const std::string& label() const { return files_->metadata().label(); }
 

@@ -24,6 +24,17 @@ struct RopeConfig {
     float attention_factor = 1.0F;         // multiplies cos and sin
 };
 
+// Layers whose MLP is a mixture: a router sends each token to a few of many small MLPs. No experts: a dense
+// model.
+struct ExpertConfig {
+    int count = 0;
+    int per_token = 0;         // 1 … count
+    int intermediate = 0;      // of one expert
+    bool renormalize = true;   // the chosen ones' softmax weights are divided by their sum
+    bool stacked = false;      // a folder holds all experts of a layer as one tensor
+    std::vector<bool> layers;  // [layers] which ones are mixtures
+};
+
 struct ModelConfig {
     std::string architecture;  // as the file names it: "llama", "qwen2", "LlamaForCausalLM"
     std::string family;        // for people: "Llama", "Qwen2"
@@ -33,8 +44,8 @@ struct ModelConfig {
     int heads = 0;
     int kv_heads = 0;
     int head_dim = 0;
-    int intermediate = 0;
-    int vocab = 0;  // rows of the embedding; ids ≥ tokenizer size are masked before sampling
+    int intermediate = 0;  // of dense layers
+    int vocab = 0;         // rows of the embedding; ids ≥ tokenizer size are masked before sampling
     float norm_eps = 1e-5F;
     Activation activation = Activation::silu;
     bool tied_embedding = false;  // logits use the embedding
@@ -54,9 +65,12 @@ struct ModelConfig {
     std::vector<std::uint8_t>
         unrotated;               // [layers] 1: q and k are not rotated (SmolLM3); empty = all layers rotate
     bool fused_tensors = false;  // the file holds q|k|v as one tensor, and gate|up (Phi-3)
-    int max_position = 0;        // longest context the model was made for
+    ExpertConfig experts;
+    int max_position = 0;               // longest context the model was made for
     std::vector<std::int32_t> eos_ids;  // union over config, generation config and tokenizer files
     std::int32_t bos_id = -1;
+
+    bool is_mixture(int layer) const { return experts.count > 0 && experts.layers[std::size_t(layer)]; }
 };
 
 // Defaults that generation_config.json or GGUF offers for requests that leave them out. NaN / -1 = not given.

@@ -20,6 +20,7 @@ enum class TensorRole : std::uint8_t {
     embedding, output_norm, lm_head,
     attn_norm, attn_q, attn_k, attn_v, attn_o, attn_q_norm, attn_k_norm, attn_post_norm,
     ffn_norm, ffn_gate, ffn_up, ffn_down, ffn_post_norm,
+    ffn_router, expert_gate, expert_up, expert_down,  // of mixture layers, in place of gate, up and down
 };
 
 struct TensorInfo {  // for `inspect --tensors`
@@ -69,12 +70,12 @@ class ModelSource {
     virtual bool has_tokenizer() const = 0;
 
     // The weight with its bias attached, rows already in Hugging Face's order (half-split RoPE); null if the file
-    // has none. Error(input) if its shape is not what config() asks for.
-    virtual std::unique_ptr<WeightRows> weight(TensorRole role, int layer = 0) const = 0;
+    // has none. Error(input) if its shape is not what config() asks for. `expert` is read for the expert_* roles.
+    virtual std::unique_ptr<WeightRows> weight(TensorRole role, int layer = 0, int expert = 0) const = 0;
     // A norm's weights in FP32, 1 + w folded in where the family wants it; empty if the file has none.
     virtual std::vector<float> norm(TensorRole role, int layer = 0) const = 0;
     // What the tensor is called in this source's format, for messages: "blk.3.attn_q.weight".
-    virtual std::string tensor_name(TensorRole role, int layer = 0) const = 0;
+    virtual std::string tensor_name(TensorRole role, int layer = 0, int expert = 0) const = 0;
     // Asks the kernel to read the files ahead (madvise); progress is the residency it reports.
     virtual void prefetch() const {}
     // Gives the pages of the map that were read back to the kernel (they stay in the page cache): called while

@@ -68,8 +68,15 @@ class Loader {
             w.k_norm = norm(TensorRole::attn_k_norm, i, true);
         }
         w.o = pack({TensorRole::attn_o}, i, model_.activations);
-        w.gate_up = pack({TensorRole::ffn_gate, TensorRole::ffn_up}, i, model_.activations);
-        w.down = pack({TensorRole::ffn_down}, i, model_.activations);
+        if (c.is_mixture(i)) {
+            // Scores pick experts, so a rounding of the router's input can change whole rows: it has none.
+            w.router = pack({TensorRole::ffn_router}, i, Activations::floating);
+            w.experts_gate_up = pack_experts({TensorRole::expert_gate, TensorRole::expert_up}, i);
+            w.experts_down = pack_experts({TensorRole::expert_down}, i);
+        } else {
+            w.gate_up = pack({TensorRole::ffn_gate, TensorRole::ffn_up}, i, model_.activations);
+            w.down = pack({TensorRole::ffn_down}, i, model_.activations);
+        }
         if (c.post_norms) {
             w.attn_post_norm = norm(TensorRole::attn_post_norm, i, true);
             w.ffn_post_norm = norm(TensorRole::ffn_post_norm, i, true);
@@ -84,12 +91,20 @@ class Loader {
         return model_.activations == Activations::int8 ? Activations::int8_twice : model_.activations;
     }
 
-    std::unique_ptr<PackedWeight> pack(std::initializer_list<TensorRole> roles, int layer, Activations mode) {
+    std::unique_ptr<PackedExperts> pack_experts(std::initializer_list<TensorRole> roles, int layer) {
+        std::vector<std::unique_ptr<PackedWeight>> experts;
+        for (int e = 0; e < model_.config.experts.count; ++e)
+            experts.push_back(pack(roles, layer, model_.activations, e));
+        return model_.backend->stack_experts(std::move(experts));
+    }
+
+    std::unique_ptr<PackedWeight> pack(std::initializer_list<TensorRole> roles, int layer, Activations mode,
+                                       int expert = 0) {
         std::vector<std::unique_ptr<WeightRows>> owned;
         std::vector<const WeightRows*> parts;
         for (const TensorRole role : roles) {
-            owned.push_back(source_.weight(role, layer));
-            if (!owned.back()) throw missing(role, layer);
+            owned.push_back(source_.weight(role, layer, expert));
+            if (!owned.back()) throw missing(role, layer, expert);
             parts.push_back(owned.back().get());
         }
         auto packed = model_.backend->pack(parts, mode);
@@ -110,10 +125,11 @@ class Loader {
         return buffer;
     }
 
-    Error missing(TensorRole role, int layer) const {
-        return Error(ErrorKind::input,
-                     source_.path().string() + ": expected the tensor " + source_.tensor_name(role, layer) +
-                         " of a " + model_.config.family + " model, found none; the file is incomplete");
+    Error missing(TensorRole role, int layer, int expert = 0) const {
+        return Error(ErrorKind::input, source_.path().string() + ": expected the tensor " +
+                                           source_.tensor_name(role, layer, expert) + " of a " +
+                                           model_.config.family +
+                                           " model, found none; the file is incomplete");
     }
 
     const ModelSource& source_;

@@ -43,6 +43,10 @@ struct LayerWeights {
     std::unique_ptr<PackedWeight> o;    // [hidden, heads head_dim]
     std::unique_ptr<PackedWeight> gate_up;  // [2 intermediate, hidden]
     std::unique_ptr<PackedWeight> down;     // [hidden, intermediate]
+    // Of mixture layers, in place of gate_up and down:
+    std::unique_ptr<PackedWeight> router;            // [experts, hidden]
+    std::unique_ptr<PackedExperts> experts_gate_up;  // each [2 expert intermediate, hidden]
+    std::unique_ptr<PackedExperts> experts_down;     // each [hidden, expert intermediate]
 };
 
 struct Model {

@@ -147,8 +147,24 @@ class Transformer final : public StepModel {
         const Tensor gated = workspace_.gated.first_rows(rows);  // [rows, intermediate]
         const Epilogue gate =
             config_.activation == Activation::silu ? Epilogue::silu_mul : Epilogue::gelu_mul;
+        if (config_.is_mixture(layer)) {
+            mixture(w, gate, branch_input(x, w.ffn_norm), x);
+            return;
+        }
         backend_.linear(branch_input(x, w.ffn_norm), *w.gate_up, gate, gated);
         add_branch(gated, *w.down, w.ffn_post_norm, x);
+    }
+
+    // x += the weighted answers of the experts that the router chose for each row.
+    void mixture(const LayerWeights& w, Epilogue gate, Tensor normed, Tensor x) {
+        const Tensor scores = workspace_.router_logits.first_rows(x.rows);  // [rows, experts]
+        ExpertChoice choice = workspace_.choice;                            // [rows, k]
+        choice.rows = x.rows;
+        const Tensor gated = workspace_.expert_gated.first_rows(x.rows * choice.per_row);
+        backend_.linear(normed, *w.router, Epilogue::store, scores);
+        backend_.route(scores, config_.experts.renormalize, choice);
+        backend_.expert_gate_up(normed, choice, *w.experts_gate_up, gate, gated);
+        backend_.expert_down(gated, choice, *w.experts_down, x);
     }
 
     // What attention and MLP read: the stream, normalized where the family has a norm there.

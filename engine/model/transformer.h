@@ -2,7 +2,7 @@
 //
 // A step's rows flow through it together, whatever sequence they belong to:
 //     embed → [norm → q|k|v → rope + KV write → paged attention → o → +residual → norm → gate|up → act → down
-//     → +residual]
+//     → +residual]         (in a mixture's layers: norm → router → the chosen experts → +their weighted sum)
 //           → gather the rows that sample → norm → logits
 #pragma once
 #include <cstdint>

@@ -42,6 +42,15 @@ void lay_out(Workspace& w, Layout& layout, const ModelConfig& c, DType activatio
     w.qkv = layout.tensor(rows, q_cols + 2 * kv_cols, activation);
     w.attention = layout.tensor(rows, q_cols, activation);
     w.gated = layout.tensor(rows, c.intermediate, activation);
+    if (c.experts.count > 0) {
+        const std::int64_t slots = rows * c.experts.per_token;
+        w.router_logits = layout.tensor(rows, c.experts.count, DType::f32);
+        w.expert_gated = layout.tensor(slots, c.experts.intermediate, activation);
+        w.choice.ids = static_cast<std::int32_t*>(layout.take(std::size_t(slots) * sizeof(std::int32_t)));
+        w.choice.weights = static_cast<float*>(layout.take(std::size_t(slots) * sizeof(float)));
+        w.choice.rows = rows;
+        w.choice.per_row = c.experts.per_token;
+    }
     if (c.post_norms) w.delta = layout.tensor(rows, c.hidden, activation);
     w.rope = layout.tensor(rows, c.rope.rotary_dims, DType::f32);
     if (c.rope_local.rotary_dims > 0)
@@ -69,8 +78,13 @@ std::uint64_t transformer_workspace_bytes(const ModelConfig& c, DType activation
     const std::uint64_t per_row = std::uint64_t(c.hidden) * (4 + width * (c.post_norms ? 2 : 1)) +
                                   (heads_cols + std::uint64_t(c.intermediate)) * width +
                                   std::uint64_t(c.rope.rotary_dims + c.rope_local.rotary_dims) * 4;
-    return rows * per_row + outputs * (std::uint64_t(c.hidden) + std::uint64_t(c.vocab) + 1) * 4 +
-           12 * alignment;
+    const std::uint64_t per_expert_row = std::uint64_t(c.experts.intermediate) * width + 8;
+    const std::uint64_t mixture =
+        c.experts.count > 0
+            ? std::uint64_t(c.experts.count) * 4 + std::uint64_t(c.experts.per_token) * per_expert_row
+            : 0;
+    return rows * (per_row + mixture) + outputs * (std::uint64_t(c.hidden) + std::uint64_t(c.vocab) + 1) * 4 +
+           16 * alignment;
 }
 
 }  // namespace recto

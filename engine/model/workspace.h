@@ -16,7 +16,10 @@ struct Workspace {
     Tensor normed;                // [max(R, O), hidden]
     Tensor qkv;                   // [R, (heads + 2 kv_heads) head_dim]
     Tensor attention;             // [R, heads head_dim]
-    Tensor gated;                 // [R, intermediate]
+    Tensor gated;                 // [R, intermediate]; of dense layers
+    Tensor router_logits;         // [R, experts] FP32; this and the next two only with mixtures
+    Tensor expert_gated;          // [R k, expert intermediate]
+    ExpertChoice choice;          // [R, k]
     Tensor delta;                 // [R, hidden], only with post norms
     Tensor rope;                  // [R, rotary_dims] FP32
     Tensor rope_local;            // [R, rotary_dims] FP32, only with a local RoPE

@@ -26,10 +26,10 @@ void read_model(const std::shared_ptr<const GgufFiles>& files) {
     const auto source = make_gguf_source(files, "fuzz.gguf");
     (void)source->tensors();
     (void)source->quantization();
-    for_each_required_tensor(source->config(), [&](TensorRole role, int layer) {
+    for_each_required_tensor(source->config(), [&](TensorRole role, int layer, int expert) {
         if (is_norm(role)) {
             (void)source->norm(role, layer);
-        } else if (const auto weight = source->weight(role, layer)) {
+        } else if (const auto weight = source->weight(role, layer, expert)) {
             read_planes(*weight);
         }
     });

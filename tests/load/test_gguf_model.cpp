@@ -29,12 +29,12 @@ void check_refused(const GgufBuilder& b, const std::string& fragment) {
 }
 
 void read_everything(const ModelSource& source) {
-    for_each_required_tensor(source.config(), [&](TensorRole role, int layer) {
+    for_each_required_tensor(source.config(), [&](TensorRole role, int layer, int expert) {
         if (is_norm(role)) {
             (void)source.norm(role, layer);
             return;
         }
-        const auto weight = source.weight(role, layer);
+        const auto weight = source.weight(role, layer, expert);
         std::vector<float> values(std::size_t(weight->rows() * weight->cols()));
         weight->read_f32(0, weight->rows(), values.data());
     });
@@ -58,14 +58,14 @@ class TestGgufModel : public QObject {
         const Safetensors expected(file.bytes(), "expected");
         const ModelConfig& config = source->config();
         std::size_t seen = 0;
-        for_each_required_tensor(config, [&](TensorRole role, int layer) {
-            const std::string name = huggingface_place(role, layer, config).name;
+        for_each_required_tensor(config, [&](TensorRole role, int layer, int expert) {
+            const std::string name = huggingface_place(role, layer, config, expert).name;
             ++seen;
             if (is_norm(role)) {
                 check_equal(source->norm(role, layer), expected.find(name + ".weight"), name);
                 return;
             }
-            const auto weight = source->weight(role, layer);
+            const auto weight = source->weight(role, layer, expert);
             std::vector<float> values(std::size_t(weight->rows() * weight->cols()));
             weight->read_f32(0, weight->rows(), values.data());
             check_equal(values, expected.find(name + ".weight"), name);
@@ -210,7 +210,8 @@ class TestGgufModel : public QObject {
         row("attention.key_length", 16, "keys and values of equal size");
         row("rope.dimension_count", 16, "at most the head size of 8 dimensions can rotate, found 16");
         row("rope.dimension_count", 7, "should be even");
-        row("expert_count", 8, "mixtures of experts are not supported");
+        row("expert_count", 8, "the key llama.expert_used_count is missing");
+        row("expert_count", -1, "llama.expert_count should be 0 to");
     }
     void refuses_unfit_models() {
         QFETCH(QString, key);
