@@ -81,6 +81,7 @@ class CpuBackend final : public Backend {
 
   private:
     friend class LinearRun;
+    friend class ExpertsRun;
     friend class AttentionRun;
     struct Worker {  // scratch of one thread
         Scratch scale, offset, bytes, left, scores, state, partial, lists;
@@ -93,7 +94,6 @@ class CpuBackend final : public Backend {
     std::vector<Worker> workers_;
     std::vector<Scratch> panels_;  // one an input form
     Scratch gate_up_, splits_;
-    Scratch expert_in_, expert_out_;
 };
 
 }  // namespace recto::cpu
