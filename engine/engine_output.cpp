@@ -11,11 +11,14 @@ bool contains(std::span<const std::int32_t> ids, std::int32_t id) {
     return std::ranges::find(ids, id) != ids.end();
 }
 
+}  // namespace
+
 // The order of vLLM V1 (core/sched/utils.py): nothing before min_tokens, then EOS, stop ids, length. An
 // answer that ended by itself with its last allowed token is not "cut".
-void find_end(const RequestState& r, const Sequence& s, std::int32_t token, RequestEvent& e) {
+void find_end(const RequestState& r, std::int32_t output_tokens, std::int32_t total, std::int32_t token,
+              RequestEvent& e) {
     const SamplingParams& p = r.sampling.params;
-    if (s.output_tokens() >= p.min_tokens) {
+    if (output_tokens >= p.min_tokens) {
         const bool is_eos = contains(r.sampling.eos, token);
         if (is_eos || contains(p.stop_token_ids, token)) {
             e.finish = FinishReason::stop;
@@ -23,27 +26,31 @@ void find_end(const RequestState& r, const Sequence& s, std::int32_t token, Requ
             return;
         }
     }
-    if (s.total() >= r.max_total_tokens) e.finish = FinishReason::length;
+    if (total >= r.max_total_tokens) e.finish = FinishReason::length;
 }
 
-void append_text(const RequestState& r, OutputState& o, const Sequence& s, std::int32_t token,
+void append_text(const RequestState& r, TextState& text, std::int32_t output_tokens, std::int32_t token,
                  RequestEvent& e) {
-    if (!o.detokenizer) return;
+    if (!text.detokenizer) return;
     const SamplingParams& p = r.sampling.params;
     if (e.finish == FinishReason::stop) {
         if (!p.include_stop_str_in_output) return;
-        e.text += o.stop_text.append(o.detokenizer->append(token), false).text;
+        e.text += text.stop_text.append(text.detokenizer->append(token), false).text;
         return;
     }
     const StopText::Result result =
-        o.stop_text.append(o.detokenizer->append(token), s.output_tokens() > p.min_tokens);
+        text.stop_text.append(text.detokenizer->append(token), output_tokens > p.min_tokens);
     e.text += result.text;
     if (!result.match) return;
     e.finish = FinishReason::stop;
     e.stop_string = *result.match;
 }
 
-}  // namespace
+void flush_text(TextState& text, RequestEvent& e) {
+    if (!text.detokenizer || !e.stop_string.empty()) return;
+    e.text += text.stop_text.append(text.detokenizer->flush(), false).text;
+    e.text += text.stop_text.flush();
+}
 
 void Engine::State::deliver(const CommittedToken& committed, double time) {
     // A request that failed with an earlier draw of this step is gone, its sequences with it.
@@ -74,18 +81,15 @@ void Engine::State::deliver(const CommittedToken& committed, double time) {
     if (r.sampling.params.logprobs) e.logprobs.push_back(std::move(draw.logprobs));
     o.cumulative_logprob += draw.logprob;
     e.prompt_logprobs = std::exchange(r.prompt_logprobs, {});
-    find_end(r, s, draw.token, e);
-    append_text(r, o, s, draw.token, e);
+    find_end(r, s.output_tokens(), s.total(), draw.token, e);
+    append_text(r, o.text, s.output_tokens(), draw.token, e);
     if (e.finish != FinishReason::none) finish_output(r, o, e);
     emit(r, std::move(e), o);
 }
 
 // The rest of the text goes out, the blocks go back.
 void Engine::State::finish_output(RequestState& r, OutputState& o, RequestEvent& e) {
-    if (o.detokenizer && e.stop_string.empty()) {
-        e.text += o.stop_text.append(o.detokenizer->flush(), false).text;
-        e.text += o.stop_text.flush();
-    }
+    flush_text(o.text, e);
     if (o.sequence) scheduler.remove(*o.sequence);
     o.sequence = nullptr;
     r.resume(o, now());
@@ -94,6 +98,7 @@ void Engine::State::finish_output(RequestState& r, OutputState& o, RequestEvent&
 }
 
 void Engine::State::end_request(RequestState& r, FinishReason reason, const std::string& why) {
+    if (r.search) return end_beams(r, reason, why);
     for (OutputState& o : r.outputs) {
         if (o.finish != FinishReason::none) continue;
         RequestEvent e;

@@ -93,7 +93,14 @@ EngineOptions resolved(const Model& model, EngineOptions o) {
     limits.max_blocks = blocks_for(o.max_model_len > 0 ? o.max_model_len : model_context, o.block_size);
     const std::uint64_t workspace =
         transformer_workspace_bytes(model.config, model.backend->activation_dtype(), limits);
-    const std::uint64_t free_bytes = device.memory_free > workspace ? device.memory_free - workspace : 0;
+    std::uint64_t free_bytes = device.memory_free > workspace ? device.memory_free - workspace : 0;
+    if (device.kind == "cpu") {  // swap space comes out of the same memory
+        if (o.swap_space_bytes > free_bytes)
+            throw Error(ErrorKind::memory, "a swap space of " + mib(o.swap_space_bytes) +
+                                               " was asked for, but " + mib(free_bytes) +
+                                               " of memory are free: choose less");
+        free_bytes -= o.swap_space_bytes;
+    }
     size_pool(o, model_context, one_block.block_bytes(), free_bytes);
     return o;
 }

@@ -8,22 +8,49 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/sample/beam_search.h"
 #include "engine/sample/sampler.h"
 #include "engine/sample/stop_text.h"
 #include "engine/schedule/scheduler.h"
 
 namespace recto {
 
-// One of a request's n (or best_of) outputs.
+// An answer's tokens on their way to text.
+struct TextState {
+    std::optional<Detokenizer> detokenizer;  // none: ids only
+    StopText stop_text;
+};
+
+// One of a request's n (or best_of) outputs; in a beam search a place for one of its beams.
 struct OutputState {
     Sequence* sequence = nullptr;  // null before it is forked and after it has ended
     std::uint64_t seed = 0;
-    std::optional<Detokenizer> detokenizer;
-    StopText stop_text;
+    TextState text;
     bool paused = false;  // preempted, not yet scheduled again
     double cumulative_logprob = 0;
     FinishReason finish = FinishReason::none;
     std::optional<RequestEvent> held;  // best_of: everything so far, delivered when all have ended
+};
+
+// A running beam.
+struct Beam {
+    Sequence* sequence = nullptr;
+    double cumulative = 0;
+    TextState text_state;
+    std::string text;
+    std::vector<std::vector<TokenLogprob>> logprobs;  // of its output tokens, where asked for
+    std::vector<BeamProposal> proposals;              // once the sequence is held
+};
+
+struct BeamAnswer {
+    double score = 0;
+    RequestEvent event;  // everything of the output
+};
+
+struct BeamSearch {
+    std::vector<Beam> beams;           // best first
+    std::vector<BeamAnswer> finished;  // best first, at most the width
+    const char* failure = nullptr;     // of a draw in this step
 };
 
 struct RequestState {
@@ -31,7 +58,8 @@ struct RequestState {
     ResolvedSampling sampling;
     std::int32_t max_total_tokens = 0;
     std::vector<OutputState> outputs;
-    std::int32_t live = 0;  // outputs that have not ended
+    std::optional<BeamSearch> search;
+    std::int32_t live = 0;  // outputs that have not ended; a beam search is one
     bool started = false;
     std::int32_t paused = 0;  // outputs that are preempted now
     double paused_since = 0;  // when the first of them was
@@ -53,7 +81,7 @@ struct RequestState {
         if (live == 0) m.token_times = std::move(token_times);
         return m;
     }
-    bool ranks() const { return sampling.params.best_of.value_or(0) > sampling.params.n; }
+    bool ranks() const { return !search && sampling.params.best_of.value_or(0) > sampling.params.n; }
 };
 
 struct Engine::State {
@@ -69,6 +97,13 @@ struct Engine::State {
     void sample();
     void collect_prompt_logprobs(const ScheduledSequence& item, RequestState& r);
     void fail_step(const std::string& why);
+    // engine_beams.cpp
+    void propose(const ScheduledSequence& item, RequestState& r);
+    void advance_beams(RequestState& r, double time);
+    void take_candidates(RequestState& r, std::span<const BeamCandidate> candidates, double time);
+    void continue_beams(RequestState& r, std::vector<Beam>& next, std::span<const BeamCandidate> chosen,
+                        double time);
+    void end_beams(RequestState& r, FinishReason reason, const std::string& why);
     // engine_output.cpp
     void deliver(const CommittedToken& committed, double time);
     void finish_output(RequestState& r, OutputState& o, RequestEvent& e);
@@ -103,8 +138,17 @@ struct Engine::State {
     std::vector<std::int32_t> tokens;
     std::vector<Draw> draws;
     std::vector<std::uint64_t> seeds;
+    std::vector<RequestId> searching;  // beam searches that sampled in this step
     double last_step_s = 0;
     std::int32_t last_step_rows = 0;
 };
+
+// How an output ends with this token, its `output_tokens`-th; `total` counts the prompt too.
+void find_end(const RequestState& r, std::int32_t output_tokens, std::int32_t total, std::int32_t token,
+              RequestEvent& e);
+// Appends the token's text to the event, up to a stop string, which ends it.
+void append_text(const RequestState& r, TextState& text, std::int32_t output_tokens, std::int32_t token,
+                 RequestEvent& e);
+void flush_text(TextState& text, RequestEvent& e);  // what was held back, at the end
 
 }  // namespace recto

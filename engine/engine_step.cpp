@@ -38,6 +38,8 @@ std::vector<RequestEvent> Engine::State::step() {
     }
     for (const CommittedToken& c : committed)
         deliver(c, time);
+    for (RequestId id : searching)
+        if (const auto it = requests.find(id); it != requests.end()) advance_beams(it->second, time);
     return std::exchange(events, {});
 }
 
@@ -85,12 +87,17 @@ void Engine::State::forward() {
 void Engine::State::sample() {
     tokens.clear();
     draws.clear();
+    searching.clear();
     for (const ScheduledSequence& item : plan.scheduled) {
         if (item.outputs == 0) continue;
         const Sequence& s = *item.sequence;
         RequestState& r = requests.at(s.request);
         collect_prompt_logprobs(item, r);
         if (!item.samples) continue;
+        if (s.beam) {
+            propose(item, r);
+            continue;
+        }
         const std::size_t first = draws.size();
         draws.resize(first + std::size_t(item.draws));
         const int row = item.first_output + item.outputs - 1;

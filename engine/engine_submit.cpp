@@ -71,7 +71,7 @@ RequestId Engine::State::submit(Request request) {
     const std::int64_t limit = scheduler.options().max_model_len;
     const auto prompt_tokens = std::int64_t(request.prompt.size());
     r.max_total_tokens = std::int32_t(p.max_tokens ? std::min(limit, prompt_tokens + *p.max_tokens) : limit);
-    r.live = p.best_of.value_or(p.n);
+    r.live = p.use_beam_search ? 1 : p.width();
     r.id = next_request;
 
     NewSequence n;
@@ -79,7 +79,8 @@ RequestId Engine::State::submit(Request request) {
     n.owner = request.owner;
     n.priority = request.priority;
     n.prompt = std::move(request.prompt);
-    n.forks = r.live;
+    n.forks = p.width();
+    n.beam = p.use_beam_search;
     n.max_total_tokens = r.max_total_tokens;
     n.read_prefix_cache = !p.prompt_logprobs;
     n.prompt_logits = p.prompt_logprobs.has_value();
@@ -88,17 +89,21 @@ RequestId Engine::State::submit(Request request) {
 
     const std::uint64_t first_seed =
         p.seed && *p.seed != -1 ? std::uint64_t(*p.seed) : mixed_seed(seed, r.id);
-    r.outputs.resize(std::size_t(r.live));
+    r.outputs.resize(std::size_t(p.width()));
     for (std::size_t i = 0; i < r.outputs.size(); ++i) {
         OutputState& o = r.outputs[i];
         o.seed = first_seed + i;
         if (tokenizer)
-            o.detokenizer.emplace(*tokenizer,
-                                  DecodeOptions{.skip_special = p.skip_special_tokens,
-                                                .spaces_between_special = p.spaces_between_special_tokens});
-        o.stop_text = StopText(p.stop, p.include_stop_str_in_output);
+            o.text.detokenizer.emplace(
+                *tokenizer, DecodeOptions{.skip_special = p.skip_special_tokens,
+                                          .spaces_between_special = p.spaces_between_special_tokens});
+        o.text.stop_text = StopText(p.stop, p.include_stop_str_in_output);
     }
     r.outputs.front().sequence = &sequence;
+    if (p.use_beam_search) {
+        r.search.emplace();
+        r.search->beams.push_back({.sequence = &sequence, .text_state = r.outputs.front().text});
+    }
     if (p.prompt_logprobs) r.prompt_logprobs.emplace_back();  // of the first token: nothing comes before it
     r.metrics.t_request = now();
     r.metrics.prompt_tokens = int(prompt_tokens);

@@ -80,6 +80,10 @@ void add_common_options(CLI::App& command, CommonOptions& o) {
         .add_option("--max-num-batched-tokens", o.max_num_batched_tokens,
                     "token budget of a step; 0: 512 on the CPU")
         ->check(CLI::Range(0, 1 << 20));
+    command
+        .add_option("--max-waiting", o.max_waiting,
+                    "requests that may wait to be started; more are refused; 0: no bound")
+        ->check(CLI::Range(0, 1 << 30));
     command.add_flag("--no-prefix-caching", o.no_prefix_caching, "compute every prompt anew");
     command
         .add_option("--gpu-memory-utilization", o.gpu_memory_utilization,
@@ -89,7 +93,7 @@ void add_common_options(CLI::App& command, CommonOptions& o) {
         ->check(number_in(0, largest_gib, "in [0, 1048576]"));
     command
         .add_option("--swap-space-gib", o.swap_space_gib,
-                    "host memory for preempted KV (cards only; the CPU recomputes)")
+                    "host memory for the KV blocks of preempted sequences; beyond it they are recomputed")
         ->check(number_in(0, largest_gib, "in [0, 1048576]"));
     command.add_option("--quantization", o.quantization, "auto, none, awq, gptq or compressed-tensors")
         ->check(CLI::IsMember({"auto", "none", "awq", "gptq", "compressed-tensors"}));
@@ -143,10 +147,6 @@ std::shared_ptr<Backend> make_backend(const CommonOptions& o) {
         throw Error(ErrorKind::argument,
                     "--cpu-offload-gib moves weights of a card to host memory; this run uses the CPU, where "
                     "they are already");
-    if (o.swap_space_gib > 0)
-        throw Error(
-            ErrorKind::argument,
-            "--swap-space-gib is for cards; on the CPU a preempted sequence is recomputed, leave it at 0");
     CpuOptions cpu;
     cpu.threads = o.threads;
     return make_cpu_backend(cpu);
@@ -178,6 +178,8 @@ EngineOptions engine_options(const CommonOptions& o) {
     e.max_num_seqs = o.max_num_seqs;
     e.max_num_batched_tokens = o.max_num_batched_tokens;
     e.prefix_caching = !o.no_prefix_caching;
+    e.swap_space_bytes = std::uint64_t(o.swap_space_gib * double(1ULL << 30));
+    e.max_waiting = o.max_waiting;
     if (o.kv_cache_dtype == "float32") e.kv_dtype = DType::f32;
     if (o.kv_cache_dtype == "float16") e.kv_dtype = DType::f16;
     if (o.kv_cache_dtype == "bfloat16") e.kv_dtype = DType::bf16;

@@ -33,6 +33,7 @@ struct CommonOptions {
     double gpu_memory_utilization = 0.9;
     double cpu_offload_gib = 0;
     double swap_space_gib = 0;
+    int max_waiting = 0;
     std::string quantization = "auto";
     std::string dtype = "auto";
     std::string activations = "auto";

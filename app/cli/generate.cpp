@@ -113,7 +113,10 @@ Json metrics_json(const RequestMetrics& m) {
             {"decode_tokens", m.output_tokens},
             {"prefill_tok_s", m.prefill_tok_s()},
             {"decode_tok_s", m.decode_tok_s()},
-            {"preemptions", m.preemptions}};
+            {"preemptions", m.preemptions},
+            {"swaps", m.swaps},
+            {"prefix_queries", m.prefix_queries},
+            {"prefix_hits", m.prefix_hits}};
 }
 
 Json output_json(int index, const Output& output, const SamplingParams& sampling,
@@ -128,6 +131,7 @@ Json output_json(int index, const Output& output, const SamplingParams& sampling
               {"stop_reason", stop_reason},
               {"cumulative_logprob", nullptr},
               {"logprobs", nullptr}};
+    if (sampling.use_beam_search) o["cumulative_logprob"] = output.cumulative_logprob;
     if (sampling.logprobs) {
         o["cumulative_logprob"] = output.cumulative_logprob;
         o["logprobs"] = logprob_rows(output.logprobs, tokenizer);

@@ -59,6 +59,10 @@ PromptRequest json_request(const Json& object, const Model& model, const Samplin
                     "\"; a request has prompt, messages or prompt_token_ids, and sampling parameters");
         }
     }
+    // A beam search allows no other temperature: left out, it is 0 there.
+    if (made.request.sampling.use_beam_search && !object.contains("temperature") &&
+        (object.contains("use_beam_search") || object.contains("beam_width")))
+        made.request.sampling.temperature = 0;
     return made;
 }
 

@@ -65,6 +65,27 @@ Setter list(std::vector<T> SamplingParams::*member) {
     };
 }
 
+void set_early_stopping(SamplingParams& p, const Value& v) {
+    if (v.is_boolean())
+        p.early_stopping = v.get<bool>() ? EarlyStopping::yes : EarlyStopping::no;
+    else if (v == "never")
+        p.early_stopping = EarlyStopping::never;
+    else
+        throw std::invalid_argument("must be true, false or \"never\"");
+}
+
+// Naming a width asks for the search.
+void set_beam_width(SamplingParams& p, const Value& v) {
+    p.beam_width = exact<int>(v);
+    p.use_beam_search = true;
+}
+
+// "Nothing is allowed" is no request; vLLM refuses it too.
+void set_allowed_token_ids(SamplingParams& p, const Value& v) {
+    list (&SamplingParams::allowed_token_ids)(p, v);
+    if (p.allowed_token_ids.empty()) throw std::invalid_argument("must have at least one token id");
+}
+
 std::int32_t token_id(const std::string& text) {
     return exact<std::int32_t>(parse_value(text));
 }
@@ -124,14 +145,23 @@ const std::map<std::string, Parameter>& parameters() {
         {"prompt_logprobs",
          {optional_number(&SamplingParams::prompt_logprobs), false, false, "the same for the prompt"}},
         {"logit_bias", {set_logit_bias, true, false, "ID=BIAS (repeatable)"}},
-        {"allowed_token_ids",
-         {list(&SamplingParams::allowed_token_ids), true, false, "nothing but these token ids"}},
+        {"allowed_token_ids", {set_allowed_token_ids, true, false, "nothing but these token ids"}},
         {"bad_words",
          {list(&SamplingParams::bad_words), true, false, "texts that may not appear (repeatable)"}},
         {"skip_special_tokens",
          {boolean(&SamplingParams::skip_special_tokens), false, false, "true or false"}},
         {"spaces_between_special_tokens",
          {boolean(&SamplingParams::spaces_between_special_tokens), false, false, "true or false"}},
+        {"use_beam_search",
+         {boolean(&SamplingParams::use_beam_search), false, true,
+          "search with best_of beams (temperature 0)"}},
+        {"beam_width", {set_beam_width, false, false, "the same with so many beams, whatever best_of"}},
+        {"length_penalty",
+         {number(&SamplingParams::length_penalty), false, false,
+          "beams are ranked by log probability ÷ length ^ this (1)"}},
+        {"early_stopping",
+         {set_early_stopping, false, false,
+          "when a beam search with enough answers ends: true, false or never"}},
         {"truncate_prompt_tokens",
          {optional_number(&SamplingParams::truncate_prompt_tokens), false, false,
           "keep the last so many prompt tokens"}},
@@ -147,6 +177,7 @@ bool takes_strings(const std::string& name) {
 Value parse_flag(const std::string& name, const std::string& text) {
     if (takes_strings(name)) return text;
     if (text == "none" || text == "null") return nullptr;
+    if (name == "early_stopping" && text == "never") return text;
     const Value v = parse_value(text);
     if (v.is_discarded()) throw Error(ErrorKind::argument, name + " must be a number, got " + text);
     return v;
@@ -188,6 +219,7 @@ void SamplingFlags::add_to(CLI::App& command) {
 }
 
 void SamplingFlags::apply(SamplingParams& params) const {
+    bool temperature_given = false;
     for (const auto& [name, values] : given_) {
         if (values.empty()) continue;
         Value value;
@@ -199,7 +231,9 @@ void SamplingFlags::apply(SamplingParams& params) const {
             value = parse_flag(name, values.back());
         }
         set_sampling_parameter(params, name, value);
+        if (name == "temperature") temperature_given = true;
     }
+    if (params.use_beam_search && !temperature_given) params.temperature = 0;  // the only one it allows
 }
 
 }  // namespace recto::cli

@@ -1,5 +1,6 @@
 #include "engine/kv/swap_space.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace recto {
@@ -12,13 +13,18 @@ bool SwapSpace::has_room(std::span<const BlockId> table) const {
     return used_ + more <= places_;
 }
 
-std::vector<SavedId> SwapSpace::keep(std::span<const BlockId> table, OwnerId owner, std::uint64_t sequence) {
+std::vector<SavedId> SwapSpace::keep(std::span<const BlockId> table, std::int32_t tokens, OwnerId owner,
+                                     std::uint64_t sequence) {
     std::vector<SavedId> result;
     result.reserve(table.size());
     for (BlockId block : table) {
         const auto found = resident_.find(block);
+        const std::int32_t filled = std::min(tokens, block_size_);
+        tokens -= filled;
         if (found != resident_.end()) {
-            ++saved_[std::size_t(found->second)].waiters;
+            Saved& s = saved_[std::size_t(found->second)];
+            ++s.waiters;
+            s.filled = std::max(s.filled, filled);
             result.push_back(found->second);
             continue;
         }
@@ -29,7 +35,8 @@ std::vector<SavedId> SwapSpace::keep(std::span<const BlockId> table, OwnerId own
             id = free_saved_.back();
             free_saved_.pop_back();
         }
-        saved_[std::size_t(id)] = {.block = block, .owner = owner, .sequence = sequence, .waiters = 1};
+        saved_[std::size_t(id)] = {
+            .block = block, .owner = owner, .sequence = sequence, .filled = filled, .waiters = 1};
         resident_.emplace(block, id);
         ++used_;
         result.push_back(id);
@@ -60,10 +67,11 @@ void SwapSpace::drop(std::span<const SavedId> saved) {
     }
 }
 
-const SwapSpace::Saved* SwapSpace::give_place(BlockId block) {
+const SwapSpace::Saved* SwapSpace::give_place(BlockId block, std::int32_t first) {
     const auto found = resident_.find(block);
     if (found == resident_.end()) return nullptr;
     Saved& s = saved_[std::size_t(found->second)];
+    if (s.filled <= first) return nullptr;
     resident_.erase(found);
     if (free_places_.empty()) {
         s.place = next_place_++;

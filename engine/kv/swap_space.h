@@ -25,10 +25,11 @@ class SwapSpace {
         std::int32_t place = -1;  // or in host memory
         OwnerId owner = 0;        // of the first that was paused
         std::uint64_t sequence = 0;
+        std::int32_t filled = 0;   // slots, from the first, that some of them wants
         std::int32_t waiters = 0;  // paused sequences that want it; 0: entry unused
     };
 
-    explicit SwapSpace(std::int32_t places) : places_(places) {}
+    SwapSpace(std::int32_t places, std::int32_t block_size) : places_(places), block_size_(block_size) {}
 
     std::int32_t total() const { return places_; }
     std::int32_t used() const { return used_; }      // entries: each may need a place
@@ -37,17 +38,19 @@ class SwapSpace {
 
     // Every block that must be kept has, from the beginning, a place it can go to.
     bool has_room(std::span<const BlockId> table) const;
-    std::vector<SavedId> keep(std::span<const BlockId> table, OwnerId owner,
-                              std::uint64_t sequence);  // has_room() was true
-    void share(std::span<const SavedId> saved);         // one more waiter each
-    void drop(std::span<const SavedId> saved);          // one waiter less each
+    // `tokens`: in the table's blocks. has_room() was true.
+    std::vector<SavedId> keep(std::span<const BlockId> table, std::int32_t tokens, OwnerId owner,
+                              std::uint64_t sequence);
+    void share(std::span<const SavedId> saved);  // one more waiter each
+    void drop(std::span<const SavedId> saved);   // one waiter less each
 
-    // `block` was handed out and will be overwritten: its entry, which names the place that the content must
-    // be copied to first; null when nobody wants it.
-    const Saved* give_place(BlockId block);
+    // `block` will be overwritten from slot `first` on: its entry, which names the place that the content
+    // must be copied to before; null when nobody wants what is overwritten.
+    const Saved* give_place(BlockId block, std::int32_t first);
 
   private:
     std::int32_t places_;
+    std::int32_t block_size_;
     std::int32_t used_ = 0;
     std::int32_t copied_ = 0;
     std::int32_t next_place_ = 0;  // places never used yet

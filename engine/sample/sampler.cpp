@@ -10,6 +10,8 @@
 namespace recto {
 namespace {
 
+constexpr const char* not_finite = "the model's logits for this request are not finite";
+constexpr const char* nothing_left = "allowed_token_ids, bad_words and min_tokens together leave no token";
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
 std::int32_t argmax(std::span<const float> row) {  // the first of equal ones
@@ -43,7 +45,7 @@ void Sampler::sample(std::span<float> logits, const ResolvedSampling& s, std::sp
         for (Draw& d : draws)
             d = {.token = -1, .failure = why};
     };
-    if (!row_finite(row)) return fail("the model's logits for this request are not finite");
+    if (!row_finite(row)) return fail(not_finite);
     if (s.wants_logprobs) raw_.assign(row.begin(), row.end());
 
     apply_masks(row, s, output);
@@ -61,8 +63,7 @@ void Sampler::sample(std::span<float> logits, const ResolvedSampling& s, std::sp
             for (Draw& d : draws)
                 d = {};
     }
-    if (draws.front().token < 0)
-        return fail("allowed_token_ids, bad_words and min_tokens together leave no token");
+    if (draws.front().token < 0) return fail(nothing_left);
     if (!s.wants_logprobs) return;
     for (Draw& d : draws) {
         if (s.params.logprobs) {
@@ -135,9 +136,28 @@ void Sampler::apply_penalties(std::span<float> row, const SamplingParams& p,
     }
 }
 
-std::vector<TokenLogprob> Sampler::logprobs(std::span<const float> logits, std::int32_t token, int k) {
-    const std::span<const float> row = logits.first(std::size_t(valid_));
-    std::vector<std::int32_t> best;   // descending; the lower id first among equal ones
+const char* Sampler::propose(std::span<float> logits, const ResolvedSampling& s,
+                             std::span<const std::int32_t> prompt, std::span<const std::int32_t> output,
+                             int count, std::vector<BeamProposal>& proposals) {
+    proposals.clear();
+    const std::span<float> row = logits.first(std::size_t(valid_));
+    if (!row_finite(row)) return not_finite;
+    if (s.params.logprobs) raw_.assign(row.begin(), row.end());
+    apply_masks(row, s, output);
+    apply_penalties(row, s.params, prompt, output);
+    const std::vector<std::int32_t> best = largest(row, count);
+    if (best.empty()) return nothing_left;
+    const double norm = log_sum_exp(row);
+    for (std::int32_t id : best) {
+        BeamProposal p{.token = id, .logprob = double(row[std::size_t(id)]) - norm};
+        if (s.params.logprobs) p.reported = logprobs(raw_, id, *s.params.logprobs);
+        proposals.push_back(std::move(p));
+    }
+    return nullptr;
+}
+
+std::vector<std::int32_t> Sampler::largest(std::span<const float> row, int k) const {
+    std::vector<std::int32_t> best;
     float smallest = minus_infinity;  // of a full list
     for (std::int32_t i = 0; k > 0 && i < valid_; ++i) {
         const float x = row[std::size_t(i)];
@@ -149,6 +169,12 @@ std::vector<TokenLogprob> Sampler::logprobs(std::span<const float> logits, std::
         if (best.size() > std::size_t(k)) best.pop_back();
         if (best.size() == std::size_t(k)) smallest = row[std::size_t(best.back())];
     }
+    return best;
+}
+
+std::vector<TokenLogprob> Sampler::logprobs(std::span<const float> logits, std::int32_t token, int k) {
+    const std::span<const float> row = logits.first(std::size_t(valid_));
+    const std::vector<std::int32_t> best = largest(row, k);
     const double norm = log_sum_exp(row);
     const auto entry = [&](std::int32_t id) {
         const float x = row[std::size_t(id)];

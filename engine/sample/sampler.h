@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/sample/beam_search.h"
 #include "engine/sample/sampling_params.h"
 #include "engine/sample/survivors.h"
 #include "engine/sample/token_logprob.h"
@@ -42,6 +43,12 @@ class Sampler {
                 std::span<const std::int32_t> prompt, std::span<const std::int32_t> output,
                 std::span<const std::uint64_t> seeds, std::span<Draw> draws);
 
+    // Beam search: the `count` most probable tokens of the row after masks and penalties, best first; fewer
+    // when masks leave fewer. The row is overwritten. Not null: why there is none.
+    const char* propose(std::span<float> logits, const ResolvedSampling& sampling,
+                        std::span<const std::int32_t> prompt, std::span<const std::int32_t> output, int count,
+                        std::vector<BeamProposal>& proposals);
+
     // `token`, then the `k` best, of an untouched row.
     std::vector<TokenLogprob> logprobs(std::span<const float> logits, std::int32_t token, int k);
 
@@ -52,6 +59,8 @@ class Sampler {
     void apply_penalties(std::span<float> row, const SamplingParams& p, std::span<const std::int32_t> prompt,
                          std::span<const std::int32_t> output);
 
+    // Ids of the `k` largest above −∞, descending; the lower id first among equal ones.
+    std::vector<std::int32_t> largest(std::span<const float> row, int k) const;
     double log_sum_exp(std::span<const float> row);
 
     int valid_;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <sstream>
@@ -29,8 +30,33 @@ void check_logprobs(const char* name, const std::optional<int>& value) {
     if (value && (*value < 0 || *value > max_logprobs)) refuse(name, "in [0, 20]", *value);
 }
 
+const char* early_stopping_name(EarlyStopping e) {
+    return e == EarlyStopping::no ? "false" : e == EarlyStopping::yes ? "true" : "never";
+}
+
+void check_beams(const SamplingParams& p) {
+    if (p.beam_width && p.best_of && *p.beam_width != *p.best_of) {
+        const std::string range =
+            "equal to best_of = " + std::to_string(*p.best_of) + " where both are given";
+        refuse("beam_width", range.c_str(), *p.beam_width);
+    }
+    const char* name = p.beam_width ? "beam_width" : "best_of";
+    const std::string range = "in [" + std::to_string(std::max(2, p.n)) + ", 16384] with use_beam_search";
+    if (p.width() < std::max(2, p.n) || p.width() > 16384) refuse(name, range.c_str(), p.width());
+    if (!p.greedy()) refuse("temperature", "0 with use_beam_search", p.temperature);
+    if (p.top_p < 1 - 1e-5) refuse("top_p", "1 with use_beam_search", p.top_p);
+    if (p.top_k > 0) refuse("top_k", "-1 or 0 (off) with use_beam_search", p.top_k);
+    if (p.min_p > 1e-5) refuse("min_p", "0 with use_beam_search", p.min_p);
+    if (!std::isfinite(p.length_penalty)) refuse("length_penalty", "finite", p.length_penalty);
+}
+
 void check_outputs(const SamplingParams& p) {
     if (p.n < 1 || p.n > 16384) refuse("n", "in [1, 16384]", p.n);
+    if (p.use_beam_search) return check_beams(p);
+    if (p.beam_width) refuse("beam_width", "left out without use_beam_search", *p.beam_width);
+    if (p.length_penalty != 1.0) refuse("length_penalty", "1 without use_beam_search", p.length_penalty);
+    if (p.early_stopping != EarlyStopping::no)
+        refuse("early_stopping", "false without use_beam_search", early_stopping_name(p.early_stopping));
     if (p.best_of && (*p.best_of < p.n || *p.best_of > 16384)) {
         const std::string range = "in [n = " + std::to_string(p.n) + ", 16384]";
         refuse("best_of", range.c_str(), *p.best_of);
@@ -85,8 +111,8 @@ void check_ids_and_words(const SamplingParams& p, int vocab) {
 }  // namespace
 
 void SamplingParams::check(int vocab) const {
-    check_outputs(*this);
     check_distribution(*this);
+    check_outputs(*this);
     check_lengths(*this);
     check_logprobs("logprobs", logprobs);
     check_logprobs("prompt_logprobs", prompt_logprobs);

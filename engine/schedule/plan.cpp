@@ -254,12 +254,17 @@ bool Scheduler::make_room(Sequence& s, std::int32_t rows, StepPlan& plan) {
     return true;
 }
 
-// A block to write into; what a paused sequence wants of it goes to host memory first.
 BlockId Scheduler::take_block(const Sequence& s, StepPlan& plan) {
     const BlockId id = pool_.allocate(s.owner, s.id);
     assert(id >= 0);
-    const SwapSpace::Saved* saved = swap_.give_place(id);
-    if (!saved) return id;
+    save_before_writing(id, 0, plan);
+    return id;
+}
+
+// What a paused sequence wants of the slots from `first` on goes to host memory.
+void Scheduler::save_before_writing(BlockId id, std::int32_t first, StepPlan& plan) {
+    const SwapSpace::Saved* saved = swap_.give_place(id, first);
+    if (!saved) return;
     plan.transfers.push_back({TransferKind::swap_out, id, saved->place});
     pool_.record({.kind = PoolEventKind::swap_out,
                   .block = id,
@@ -267,7 +272,6 @@ BlockId Scheduler::take_block(const Sequence& s, StepPlan& plan) {
                   .owner = saved->owner,
                   .sequence = saved->sequence});
     ++stats_.blocks_out;
-    return id;
 }
 
 void Scheduler::take_blocks(Sequence& s, std::int32_t rows, StepPlan& plan) {
@@ -279,6 +283,8 @@ void Scheduler::take_blocks(Sequence& s, std::int32_t rows, StepPlan& plan) {
             {.kind = PoolEventKind::copy, .block = copy, .other = entry, .owner = s.owner, .sequence = s.id});
         pool_.release(entry, s.owner, s.id);
         entry = copy;
+    } else if (const std::int32_t slot = s.computed % options_.block_size; slot != 0) {
+        save_before_writing(s.table.blocks[std::size_t(s.computed / options_.block_size)], slot, plan);
     }
     while (s.table.size() * options_.block_size < s.computed + rows)
         s.table.blocks.push_back(take_block(s, plan));
@@ -304,7 +310,7 @@ void Scheduler::preempt_last(StepPlan& plan) {
 
 void Scheduler::give_up_blocks(Sequence& s) {
     if (swap_.has_room(s.table.blocks)) {
-        s.saved = swap_.keep(s.table.blocks, s.owner, s.id);
+        s.saved = swap_.keep(s.table.blocks, s.computed, s.owner, s.id);
         s.table.blocks.clear();
         s.phase = SequencePhase::swapped;
     } else {

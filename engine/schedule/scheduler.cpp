@@ -56,7 +56,7 @@ SchedulerOptions checked(const SchedulerOptions& o) {
 Scheduler::Scheduler(const SchedulerOptions& options)
     : options_(checked(options)),
       pool_(options.kv_blocks, options.block_size),
-      swap_(options.swap_blocks),
+      swap_(options.swap_blocks, options.block_size),
       chunks_(options.chunk_target_seconds, options.block_size) {}
 
 Sequence& Scheduler::add(NewSequence n) {

@@ -133,7 +133,8 @@ class Scheduler {
     void take_back(Sequence& s, StepPlan& plan);
     void give_up_blocks(Sequence& s);  // swapped where there is room, else to be computed again
     void forget_saved(Sequence& s);
-    BlockId take_block(const Sequence& s, StepPlan& plan);
+    BlockId take_block(const Sequence& s, StepPlan& plan);  // to write into
+    void save_before_writing(BlockId id, std::int32_t first, StepPlan& plan);
     std::int32_t chunk(const Sequence& s, const Allowance& left) const;
     void schedule(Sequence& s, std::int32_t rows, StepPlan& plan, Allowance& left);
     bool make_room(Sequence& s, std::int32_t rows, StepPlan& plan);

@@ -60,6 +60,11 @@ class TestArguments : public QObject {
             {"--gpu-memory-utilization", "0.5"},
             {"--cpu-offload-gib", "0"},
             {"--swap-space-gib", "0"},
+            {"--swap-space-gib", "0.01"},
+            {"--max-waiting", "1"},
+            {"--beam-width", "2"},
+            {"--use-beam-search", "--best-of", "3", "--n", "2", "--early-stopping", "never",
+             "--length-penalty", "0.5"},
             {"--quantization", "auto"},
             {"--quantization", "none"},
             {"--dtype", "auto"},
@@ -220,7 +225,11 @@ class TestArguments : public QObject {
         row({"--cpu-offload-gib", "nan"}, {"--cpu-offload-gib", "[0, 1048576]", "nan"});
         row({"--cpu-offload-gib", "-1"}, {"--cpu-offload-gib", "-1"});
         row({"--cpu-offload-gib", "1", "--device", "cpu"}, {"--cpu-offload-gib", "CPU"});
-        row({"--swap-space-gib", "1", "--device", "cpu"}, {"--swap-space-gib", "CPU"});
+        row({"--max-waiting", "-1"}, {"--max-waiting", "-1"});
+        row({"--use-beam-search"}, {"best_of", "[2, 16384]", "1"});
+        row({"--beam-width", "3", "--temperature", "0.5"}, {"temperature", "0", "0.5"});
+        row({"--beam-width", "3", "--early-stopping", "soon"}, {"early_stopping", "soon"});
+        row({"--length-penalty", "2"}, {"length_penalty", "use_beam_search", "2"});
         row({"--quantization", "exl2"}, {"--quantization", "awq", "gptq", "exl2"});
         row({"--dtype", "int3"}, {"--dtype", "float16", "bfloat16", "float32", "int3"});
         row({"--dtype", "float32", "--activations", "8"}, {"--dtype float32", "--activations 8"});

@@ -67,6 +67,33 @@ class TestGenerate : public QObject {
     }
 
   private slots:
+    // The width may be named either way; JSON has the same names. Best first, by their scores.
+    void beams_by_flags_and_by_json() {
+        const QStringList base = {"generate", "--model", tiny_model(), "--dtype", "float32", "--json"};
+        QTemporaryDir dir;
+        const QString file = dir.filePath("p.jsonl");
+        write_file(
+            file,
+            R"({"prompt_token_ids": [5, 6, 7], "max_tokens": 6, "ignore_eos": true, "beam_width": 3, "n": 3})"
+            "\n"
+            R"({"prompt_token_ids": [5, 6, 7], "max_tokens": 6, "ignore_eos": true, "use_beam_search": true, "best_of": 3, "n": 2, "early_stopping": "never", "length_penalty": 0})"
+            "\n"
+            R"({"prompt_token_ids": [5, 6, 7], "max_tokens": 6, "ignore_eos": true, "temperature": 0.5, "beam_width": 3})"
+            "\n");
+        const Run run = run_cli(base + QStringList{"--prompts", file});
+        QVERIFY2(run.code == 1, run.all().c_str());
+        const auto lines = json_lines(run.out);
+        QCOMPARE(lines[0]["outputs"].size(), std::size_t(3));
+        QCOMPARE(lines[1]["outputs"].size(), std::size_t(2));
+        for (std::size_t i = 0; i + 1 < 3; ++i) {
+            QVERIFY(lines[0]["outputs"][i]["cumulative_logprob"] >=
+                    lines[0]["outputs"][i + 1]["cumulative_logprob"]);
+            QCOMPARE(lines[0]["outputs"][i]["token_ids"], lines[1]["outputs"][i]["token_ids"]);
+        }
+        QVERIFY(lines[2]["error"].get<std::string>().find(
+                    "temperature must be 0 with use_beam_search, got 0.5") != std::string::npos);
+    }
+
     // Field by field as the contract has it.
     void json_has_the_fields_of_the_contract() {
         ANSWERS(lines,
@@ -94,7 +121,8 @@ class TestGenerate : public QObject {
             }
             const Json& m = a["metrics"];
             QCOMPARE(keys(m), (Names{"queue_s", "ttft_s", "prefill_tokens", "cached_tokens", "decode_tokens",
-                                     "prefill_tok_s", "decode_tok_s", "preemptions"}));
+                                     "prefill_tok_s", "decode_tok_s", "preemptions", "swaps",
+                                     "prefix_queries", "prefix_hits"}));
             QVERIFY(m["queue_s"].get<double>() >= 0 &&
                     m["ttft_s"].get<double>() > m["queue_s"].get<double>());
             QCOMPARE(m["prefill_tokens"].get<int>() + m["cached_tokens"].get<int>(), 16);

@@ -105,6 +105,61 @@ class TestStarterInvariance : public QObject {
                 waits += a.metrics.preemptions;
             QVERIFY2(waits > 0 || engine.snapshot().preemptions > 0, "the pool was meant to be too small");
         }
+        {  // the same with host memory for them: nothing is computed twice
+            EngineOptions o;
+            o.kv_blocks = 12;
+            o.max_model_len = 128;
+            o.prefix_caching = false;
+            o.swap_space_bytes = 64 << 20;
+            Engine engine(model, o);
+            compare(together(engine, *model), expected);
+            QVERIFY(engine.snapshot().swaps > 0);
+            QCOMPARE(engine.snapshot().swaps, engine.snapshot().preemptions);
+            QVERIFY(engine.snapshot().blocks_in > 0);
+            QCOMPARE(engine.snapshot().resumed_queries, std::uint64_t(0));
+        }
+    }
+
+    // Beams on tiny models as transformers finds them (tests/data/model/make_beams.py); the second time in a
+    // pool that holds one of them.
+    void beams_match_transformers_data() {
+        QTest::addColumn<QString>("name");
+        QTest::newRow("llama") << QStringLiteral("llama-gqa-tied");
+        QTest::newRow("qwen2") << QStringLiteral("qwen2-biases");
+    }
+    void beams_match_transformers() {
+        QFETCH(QString, name);
+        const QString folder = QStringLiteral(RECTO_TEST_DATA "/model/tiny/") + name;
+        LoadOptions exact;
+        exact.dtype = ModelDType::f32;
+        const auto model = load_model(folder.toStdString(), cpu_backend(), exact);
+        for (const int blocks : {200, 8}) {
+            EngineOptions o;
+            o.block_size = 8;
+            o.kv_blocks = blocks;
+            o.max_model_len = 64;
+            o.prefix_caching = false;
+            Engine engine(model, o);
+            for (const auto& search : read_json(folder + "/beams.json")) {
+                Request r = greedy_request(search["prompt"].get<std::vector<std::int32_t>>(),
+                                           int(search["outputs"][0].size()));
+                r.sampling.use_beam_search = true;
+                r.sampling.n = r.sampling.best_of.emplace(search["width"].get<int>());
+                engine.submit(r);
+                int outputs = 0;
+                while (engine.has_work())
+                    for (const RequestEvent& e : engine.step()) {
+                        const auto at = std::size_t(e.output);
+                        QVERIFY(e.token_ids == search["outputs"][at].get<std::vector<std::int32_t>>());
+                        QVERIFY(std::abs(e.cumulative_logprob - search["cumulative"][at].get<double>()) <
+                                1e-3);
+                        ++outputs;
+                    }
+                QCOMPARE(outputs, r.sampling.n);
+            }
+            QCOMPARE(engine.snapshot().preemptions > 0, blocks == 8);
+            QCOMPARE(engine.snapshot().counts.used, 0);
+        }
     }
 
     void one_thread_gives_the_same_text() {

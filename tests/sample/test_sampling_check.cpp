@@ -43,6 +43,33 @@ class TestSamplingCheck : public QObject {
         row("best_of must be in [n = 3, 16384], got 2", [](auto& p) { p.n = 3, p.best_of = 2; });
         row("best_of must be 1 with temperature 0 (greedy outputs would be equal), got 2",
             [](auto& p) { p.best_of = 2, p.temperature = 0; });
+        row("best_of must be in [n = 1, 16384], got 16385", [](auto& p) { p.best_of = 16385; });
+        row("beam_width must be left out without use_beam_search, got 4", [](auto& p) { p.beam_width = 4; });
+        row("length_penalty must be 1 without use_beam_search, got 0.5",
+            [](auto& p) { p.length_penalty = 0.5; });
+        row("early_stopping must be false without use_beam_search, got true",
+            [](auto& p) { p.early_stopping = EarlyStopping::yes; });
+        row("early_stopping must be false without use_beam_search, got never",
+            [](auto& p) { p.early_stopping = EarlyStopping::never; });
+        const auto beams = [&row](const char* message, Change change) {
+            row(message, [change](SamplingParams& p) {
+                p.use_beam_search = true;
+                p.temperature = 0;
+                p.best_of = 4;
+                change(p);
+            });
+        };
+        beams("best_of must be in [2, 16384] with use_beam_search, got 1", [](auto& p) { p.best_of = 1; });
+        beams("best_of must be in [5, 16384] with use_beam_search, got 4", [](auto& p) { p.n = 5; });
+        beams("beam_width must be in [2, 16384] with use_beam_search, got 16385",
+              [](auto& p) { p.best_of.reset(), p.beam_width = 16385; });
+        beams("beam_width must be equal to best_of = 4 where both are given, got 3",
+              [](auto& p) { p.beam_width = 3; });
+        beams("temperature must be 0 with use_beam_search, got 0.5", [](auto& p) { p.temperature = 0.5; });
+        beams("top_p must be 1 with use_beam_search, got 0.9", [](auto& p) { p.top_p = 0.9; });
+        beams("top_k must be -1 or 0 (off) with use_beam_search, got 3", [](auto& p) { p.top_k = 3; });
+        beams("min_p must be 0 with use_beam_search, got 0.1", [](auto& p) { p.min_p = 0.1; });
+        beams("length_penalty must be finite, got inf", [](auto& p) { p.length_penalty = inf; });
         row("temperature must be in [0, 2], got 3.5", [](auto& p) { p.temperature = 3.5; });
         row("temperature must be in [0, 2], got -0.1", [](auto& p) { p.temperature = -0.1; });
         row("temperature must be in [0, 2], got nan", [](auto& p) { p.temperature = std::nan(""); });
@@ -91,6 +118,18 @@ class TestSamplingCheck : public QObject {
         row("defaults", [](auto&) {});
         row("n", [](auto& p) { p.n = 16384; });
         row("best_of", [](auto& p) { p.n = 2, p.best_of = 2; });
+        row("beams", [](auto& p) {
+            p.use_beam_search = true, p.temperature = 0, p.n = p.best_of.emplace(2);
+            p.length_penalty = -3, p.early_stopping = EarlyStopping::never, p.top_k = -1;
+        });
+        row("the most beams",
+            [](auto& p) { p.use_beam_search = true, p.temperature = 0, p.beam_width = 16384; });
+        row("seed none", [](auto& p) { p.seed = -1; });
+        row("bias and allowed ids", [](auto& p) {
+            p.logit_bias = {{0, 1.0F}, {99, -1.0F}}, p.allowed_token_ids = {0, 99};
+        });
+        row("truncate_prompt_tokens", [](auto& p) { p.truncate_prompt_tokens = 1; });
+        row("one token", [](auto& p) { p.max_tokens = 1, p.min_tokens = 1; });
         row("temperature 0", [](auto& p) { p.temperature = 0; });
         row("temperature 2", [](auto& p) { p.temperature = 2; });
         row("top_k off", [](auto& p) { p.top_k = -1; });
