@@ -214,7 +214,7 @@ class Backend {
     //                                                                    logits [rows, experts] FP32
     virtual void route(Tensor logits, bool renormalize, const ExpertChoice& choice) = 0;
     // Slot s of row r, with expert e = ids[r, s]:
-    //     out[r k + s] = x[r] through e's gate|up (two parts) and a gated epilogue  x [rows, cols], out [rows k, ·]
+    //     out[r k + s] = x[r] through e's gate|up and `epilogue` (a gated one)  x [rows, cols], out [rows k, ·]
     virtual void expert_gate_up(Tensor x, const ExpertChoice& choice, const PackedExperts& weight,
                                 Epilogue epilogue, Tensor out) = 0;
     //     out[r] += Σ_s weights[r, s] · (x[r k + s]·W_eᵀ + bias_e), s ascending  x [rows k, cols], out [rows, ·]

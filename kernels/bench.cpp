@@ -376,7 +376,7 @@ void list_variants(const CpuOptions& options, std::ostream& out) {
             }
         }
     }
-    out << "experts: rows sorted by expert, tiles and panels of linear, " << table.name << "\n";
+    out << "experts: rows sorted by expert, each expert as linear, " << table.name << "\n";
     for (const DType d : {DType::f32, DType::f16, DType::bf16}) {
         out << "attention, " << dtype_name(d) << " cache: partitions of " << cpu::partition_tokens
             << " positions, " << table.name << "\n";

@@ -127,34 +127,38 @@ std::vector<ExpertCase> expert_cases() {
     const WeightForm q8_0 = grouped_form(i8, 32, S::f16, O::none, "Q8_0");
     const WeightForm awq64 = grouped_form(u4, 64, S::f16, O::zero_point, "AWQ g64");
     std::vector<ExpertCase> cases;
-    // hidden → 2 × width → hidden
+    // hidden → 2 × width → hidden; with `fused`, gate and up are one part, as stacked files have them.
     auto one = [&](int experts, int per_row, bool renormalize, std::int64_t hidden, std::int64_t width,
-                   const WeightForm& up, const WeightForm& down, bool bias = false, bool permuted = false) {
+                   const WeightForm& up, const WeightForm& down, bool fused, bool bias, bool permuted) {
         const auto seed = std::uint64_t(1000 + 100 * cases.size());
         for (const Activations mode : {Activations::int8, Activations::floating}) {
             if (mode == Activations::floating && !up.grouped) continue;
             ExpertCase c;
             c.name = std::to_string(per_row) + " of " + std::to_string(experts) + " " + up.source_name + "|" +
                      down.source_name + " " + std::to_string(hidden) + "x" + std::to_string(width) +
-                     (renormalize ? "" : " not renormalized") + (bias ? " bias" : "") +
-                     (permuted ? " act-order" : "") + (mode == Activations::floating ? " floating" : "");
+                     (renormalize ? "" : " not renormalized") + (fused ? " fused" : "") +
+                     (bias ? " bias" : "") + (permuted ? " act-order" : "") +
+                     (mode == Activations::floating ? " floating" : "");
             c.experts = experts;
             c.per_row = per_row;
             c.renormalize = renormalize;
-            c.gate_up = {spec(width, hidden, up, seed, bias, permuted),
-                         spec(width, hidden, up, seed + 1, bias, permuted)};
+            if (fused)
+                c.gate_up = {spec(2 * width, hidden, up, seed, bias, permuted)};
+            else
+                c.gate_up = {spec(width, hidden, up, seed, bias, permuted),
+                             spec(width, hidden, up, seed + 1, bias, permuted)};
             c.down = spec(hidden, width, down, seed + 2, bias, permuted);
             c.mode = mode;
             cases.push_back(std::move(c));
         }
     };
-    one(8, 2, true, 256, 512, q4_k, q6_k);
-    one(40, 8, true, 128, 96, q4_0, q8_0);
-    one(16, 3, false, 96, 32, q8_0, q4_0, true);
-    one(6, 2, true, 128, 64, awq64, awq64, false, true);
-    one(5, 2, true, 64, 40, dense_form(DType::bf16), dense_form(DType::bf16));
-    one(4, 4, false, 48, 24, dense_form(DType::f32), dense_form(DType::f16));
-    one(3, 1, true, 50, 33, dense_form(DType::f16), dense_form(DType::f32));
+    one(8, 2, true, 256, 512, q4_k, q6_k, false, false, false);
+    one(40, 8, true, 128, 96, q4_0, q8_0, false, false, false);
+    one(16, 3, false, 96, 32, q8_0, q4_0, false, true, false);
+    one(6, 2, true, 128, 64, awq64, awq64, false, false, true);
+    one(5, 2, true, 64, 40, dense_form(DType::bf16), dense_form(DType::bf16), true, false, false);
+    one(4, 4, false, 48, 24, dense_form(DType::f32), dense_form(DType::f16), false, false, false);
+    one(3, 1, true, 50, 33, dense_form(DType::f16), dense_form(DType::f32), false, false, false);
     return cases;
 }
 

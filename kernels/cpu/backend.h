@@ -81,7 +81,6 @@ class CpuBackend final : public Backend {
 
   private:
     friend class LinearRun;
-    friend class ExpertsRun;
     friend class AttentionRun;
     struct Worker {  // scratch of one thread
         Scratch scale, offset, bytes, left, scores, state, partial, lists;
@@ -94,6 +93,7 @@ class CpuBackend final : public Backend {
     std::vector<Worker> workers_;
     std::vector<Scratch> panels_;  // one an input form
     Scratch gate_up_, splits_;
+    Scratch expert_in_, expert_out_;
 };
 
 }  // namespace recto::cpu

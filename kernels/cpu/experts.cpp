@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "kernels/cpu/backend.h"
@@ -85,6 +86,68 @@ void CpuBackend::route(Tensor logits, bool renormalize, const ExpertChoice& choi
                            choice.ids + r * choice.per_row, choice.weights + r * choice.per_row);
         }
     });
+}
+
+void CpuBackend::expert_gate_up(Tensor x, const ExpertChoice& choice, const PackedExperts& weight,
+                                Epilogue epilogue, Tensor out) {
+    const auto& w = static_cast<const CpuExperts&>(weight);
+    assert(x.rows == choice.rows && out.rows == x.rows * choice.per_row && x.cols == w.cols());
+    const ExpertGroups by_expert = group_by_expert(choice, w.experts());
+    for (const ExpertGroups::Group& g : by_expert.groups) {
+        const std::int32_t* slots = by_expert.order.data() + g.first;
+        if (g.count == 1) {
+            Tensor in = x, to = out;
+            in.data = x.f32() + slots[0] / choice.per_row * x.row_stride;
+            to.data = out.f32() + slots[0] * out.row_stride;
+            in.rows = to.rows = 1;
+            linear(in, w.expert(g.expert), epilogue, to);
+            continue;
+        }
+        const Tensor in{expert_in_.get<float>(std::size_t(g.count * x.cols)), DType::f32, g.count, x.cols,
+                        x.cols};
+        const Tensor to{expert_out_.get<float>(std::size_t(g.count * out.cols)), DType::f32, g.count,
+                        out.cols, out.cols};
+        pool_.parallel_for(g.count, 8, [&](int, std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i)
+                std::memcpy(in.f32() + i * in.row_stride, x.f32() + slots[i] / choice.per_row * x.row_stride,
+                            std::size_t(x.cols) * sizeof(float));
+        });
+        linear(in, w.expert(g.expert), epilogue, to);
+        pool_.parallel_for(g.count, 8, [&](int, std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i)
+                std::memcpy(out.f32() + slots[i] * out.row_stride, to.f32() + i * to.row_stride,
+                            std::size_t(out.cols) * sizeof(float));
+        });
+    }
+}
+
+void CpuBackend::expert_down(Tensor x, const ExpertChoice& choice, const PackedExperts& weight, Tensor out) {
+    const auto& w = static_cast<const CpuExperts&>(weight);
+    assert(out.rows == choice.rows && x.rows == out.rows * choice.per_row && x.cols == w.cols());
+    const ExpertGroups by_expert = group_by_expert(choice, w.experts());
+    // Experts ascend, and with them the slots of a row.
+    for (const ExpertGroups::Group& g : by_expert.groups) {
+        const std::int32_t* slots = by_expert.order.data() + g.first;
+        const Tensor in{expert_in_.get<float>(std::size_t(g.count * x.cols)), DType::f32, g.count, x.cols,
+                        x.cols};
+        const Tensor to{expert_out_.get<float>(std::size_t(g.count * out.cols)), DType::f32, g.count,
+                        out.cols, out.cols};
+        pool_.parallel_for(g.count, 8, [&](int, std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i)
+                std::memcpy(in.f32() + i * in.row_stride, x.f32() + slots[i] * x.row_stride,
+                            std::size_t(x.cols) * sizeof(float));
+        });
+        linear(in, w.expert(g.expert), Epilogue::store, to);
+        pool_.parallel_for(g.count, 8, [&](int, std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) {
+                float* sum = out.f32() + slots[i] / choice.per_row * out.row_stride;
+                const float* one = to.f32() + i * to.row_stride;
+                const float share = choice.weights[slots[i]];
+                for (std::int64_t c = 0; c < out.cols; ++c)
+                    sum[c] += share * one[c];
+            }
+        });
+    }
 }
 
 }  // namespace recto::cpu

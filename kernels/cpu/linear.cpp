@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "kernels/cpu/backend.h"
-#include "kernels/cpu/experts.h"
 #include "kernels/cpu/packed.h"
 #include "kernels/cpu/select.h"
 
@@ -43,13 +42,10 @@ void subtract_quantized(const float* x, const std::int32_t* order, std::int64_t 
 
 class LinearRun {
   public:
-    // `rows`: which rows of x are multiplied, [x.rows]; null: all, as they come.
-    LinearRun(CpuBackend& backend, Tensor x, const PackedMatrix& w, Epilogue epilogue, Tensor out,
-              const std::int32_t* rows = nullptr)
+    LinearRun(CpuBackend& backend, Tensor x, const PackedMatrix& w, Epilogue epilogue, Tensor out)
         : backend_(backend),
           kernels_(backend.kernels_),
           x_(x),
-          rows_(rows),
           w_(w),
           epilogue_(epilogue),
           out_(out),
@@ -60,8 +56,11 @@ class LinearRun {
         if (backend_.panels_.size() < w_.inputs.size()) backend_.panels_.resize(w_.inputs.size());
         for (std::size_t i = 0; i < w_.inputs.size(); ++i) {
             const PackedMatrix::Input& in = w_.inputs[i];
-            Input form = input_form(in);
-            form.panels = backend_.panels_[i].get<std::uint8_t>(form.bytes);
+            const std::int64_t chunks = (x_.cols + in.chunk - 1) / in.chunk;
+            Input form;
+            form.stride = panel_bytes(in, chunks, plan_.size);
+            form.panels = backend_.panels_[i].get<std::uint8_t>(
+                form.stride * std::size_t(plan_.full) + panel_bytes(in, chunks, plan_.tail_size) + 64);
             inputs_.push_back(form);
             const std::int32_t* order = in.permutation.empty() ? nullptr : in.permutation.data();
             backend_.pool_.parallel_for(x_.rows, 4, [&](int worker, std::int64_t begin, std::int64_t end) {
@@ -107,20 +106,10 @@ class LinearRun {
     }
 
   private:
-    friend class ExpertsRun;
     struct Input {
         std::uint8_t* panels = nullptr;
         std::size_t stride = 0;  // bytes of a full panel
-        std::size_t bytes = 0;   // of all panels
     };
-
-    Input input_form(const PackedMatrix::Input& in) const {
-        const std::int64_t chunks = (x_.cols + in.chunk - 1) / in.chunk;
-        Input form;
-        form.stride = panel_bytes(in, chunks, plan_.size);
-        form.bytes = form.stride * std::size_t(plan_.full) + panel_bytes(in, chunks, plan_.tail_size) + 64;
-        return form;
-    }
 
     // Row r into its place, or its two terms into two neighbouring places: every panel size but 1 is even,
     // and two terms never meet a panel of 1.
@@ -130,7 +119,7 @@ class LinearRun {
         const int size = p < plan_.full ? plan_.size : plan_.tail_size;
         const int at = int(place % plan_.size);
         std::uint8_t* panel = form.panels + std::size_t(p) * form.stride;
-        const float* row = x_.f32() + (rows_ != nullptr ? rows_[r] : r) * x_.row_stride;
+        const float* row = x_.f32() + r * x_.row_stride;
         if (!in.quantized) {
             fill_float_panel(row, order, x_.cols, size, at, reinterpret_cast<float*>(panel));
             if (terms_ == 2)
@@ -283,7 +272,6 @@ class LinearRun {
     CpuBackend& backend_;
     const KernelTable& kernels_;
     Tensor x_;
-    const std::int32_t* rows_;
     const PackedMatrix& w_;
     Epilogue epilogue_;
     Tensor out_;
@@ -321,162 +309,6 @@ void CpuBackend::linear(Tensor x, const PackedWeight& weight, Epilogue epilogue,
             }
         }
     });
-}
-
-// One product of all experts that a step's rows meet. The slots are sorted by expert, and each expert's
-// weights are read once, by whichever workers take its tiles.
-class ExpertsRun {
-  public:
-    // x has a row a slot (`row_a_slot`), or one that all slots of a row share.
-    ExpertsRun(CpuBackend& backend, const CpuExperts& w, const ExpertChoice& choice, Tensor x,
-               bool row_a_slot)
-        : backend_(backend), by_expert_(group_by_expert(choice, w.experts())), choice_(choice) {
-        rows_.reserve(by_expert_.order.size());
-        for (const std::int32_t slot : by_expert_.order)
-            rows_.push_back(row_a_slot ? slot : slot / choice.per_row);
-        runs_.reserve(by_expert_.groups.size());
-        for (const ExpertGroups::Group& g : by_expert_.groups) {
-            Tensor part = x;
-            part.rows = g.count;
-            runs_.emplace_back(backend, part, w.expert(g.expert), Epilogue::store, Tensor{},
-                               rows_.data() + g.first);
-            group_of_.insert(group_of_.end(), std::size_t(g.count), std::int32_t(runs_.size() - 1));
-        }
-        prepare_inputs();
-    }
-
-    void gate_up(Epilogue epilogue, Tensor out) {
-        const std::int64_t units = runs_[0].w_.parts[0].tiles;
-        parallel_tiles(units * std::int64_t(runs_.size()),
-                       [&](int worker, std::int64_t begin, std::int64_t end) {
-                           for (std::int64_t i = begin; i < end; ++i)
-                               gate_up_tile(worker, std::size_t(i / units), i % units, epilogue, out);
-                       });
-    }
-
-    // A worker takes a run of output columns through all experts, ascending: a row's sum has one order and
-    // one writer.
-    void down(Tensor out) {
-        parallel_tiles(runs_[0].w_.parts[0].tiles, [&](int worker, std::int64_t begin, std::int64_t end) {
-            for (std::size_t g = 0; g < runs_.size(); ++g) {
-                for (std::int64_t t = begin; t < end; ++t)
-                    down_tile(worker, g, t, out);
-            }
-        });
-    }
-
-  private:
-    void prepare_inputs() {
-        std::size_t bytes = 0;
-        for (LinearRun& run : runs_) {
-            for (const PackedMatrix::Input& in : run.w_.inputs) {
-                run.inputs_.push_back(run.input_form(in));
-                bytes += (run.inputs_.back().bytes + 63) / 64 * 64;
-            }
-        }
-        if (backend_.panels_.empty()) backend_.panels_.resize(1);
-        std::uint8_t* memory = backend_.panels_[0].get<std::uint8_t>(bytes);
-        for (LinearRun& run : runs_) {
-            for (LinearRun::Input& in : run.inputs_) {
-                in.panels = memory;
-                memory += (in.bytes + 63) / 64 * 64;
-            }
-        }
-        backend_.pool_.parallel_for(
-            std::int64_t(rows_.size()), 4, [&](int worker, std::int64_t begin, std::int64_t end) {
-                for (std::int64_t i = begin; i < end; ++i) {
-                    const auto g = std::size_t(group_of_[std::size_t(i)]);
-                    LinearRun& run = runs_[g];
-                    for (std::size_t n = 0; n < run.inputs_.size(); ++n) {
-                        const PackedMatrix::Input& in = run.w_.inputs[n];
-                        run.fill_row(worker, in, run.inputs_[n],
-                                     in.permutation.empty() ? nullptr : in.permutation.data(),
-                                     i - by_expert_.groups[g].first);
-                    }
-                }
-            });
-    }
-
-    template <class Body>
-    void parallel_tiles(std::int64_t units, Body body) {
-        const std::int64_t grain =
-            std::clamp<std::int64_t>(units / (std::int64_t(backend_.pool_.threads()) * 8), 1, 64);
-        backend_.pool_.parallel_for(units, grain, [&](int worker, std::int64_t begin, std::int64_t end) {
-            body(worker, begin, end);
-            runs_[0].release_tiles(worker);
-        });
-    }
-
-    void gate_up_tile(int worker, std::size_t group, std::int64_t t, Epilogue epilogue, Tensor out) {
-        LinearRun& run = runs_[group];
-        const PackedPart &gate = run.w_.parts[0], &up = run.w_.parts[1];
-        const auto plane = std::size_t(std::max(gate.groups, up.groups)) * lanes;
-        const LinearRun::Prepared g = run.prepare(worker, gate, t, plane, 0);
-        const LinearRun::Prepared u = run.prepare(worker, up, t, plane, 1);
-        alignas(64) float gate_sums[max_panel_rows * lanes], up_sums[max_panel_rows * lanes];
-        alignas(64) float gated[max_panel_rows * lanes];
-        const int n = int(std::min<std::int64_t>(lanes, gate.rows - t * lanes));
-        for (std::int64_t panel = 0; panel < run.plan_.panels(); ++panel) {
-            run.multiply(worker, g, panel, gate_sums);
-            run.multiply(worker, u, panel, up_sums);
-            const int rows = run.rows_of(panel);
-            backend_.kernels_.epilogue(epilogue, gate_sums, up_sums, LinearRun::bias(gate, t),
-                                       LinearRun::bias(up, t), rows, gated, lanes, n);
-            const std::int32_t* slots = slots_of(group, panel);
-            for (int r = 0; r < rows; ++r)
-                std::memcpy(out.f32() + slots[r] * out.row_stride + t * lanes, gated + r * lanes,
-                            std::size_t(n) * sizeof(float));
-        }
-    }
-
-    void down_tile(int worker, std::size_t group, std::int64_t t, Tensor out) {
-        LinearRun& run = runs_[group];
-        const PackedPart& part = run.w_.parts[0];
-        const LinearRun::Prepared p = run.prepare(worker, part, t, std::size_t(part.groups) * lanes, 0);
-        alignas(64) float sums[max_panel_rows * lanes], one[max_panel_rows * lanes];
-        const int n = int(std::min<std::int64_t>(lanes, part.rows - t * lanes));
-        for (std::int64_t panel = 0; panel < run.plan_.panels(); ++panel) {
-            run.multiply(worker, p, panel, sums);
-            const int rows = run.rows_of(panel);
-            backend_.kernels_.epilogue(Epilogue::store, sums, nullptr, LinearRun::bias(part, t), nullptr,
-                                       rows, one, lanes, n);
-            const std::int32_t* slots = slots_of(group, panel);
-            for (int r = 0; r < rows; ++r) {
-                float* to = out.f32() + slots[r] / choice_.per_row * out.row_stride + t * lanes;
-                const float share = choice_.weights[slots[r]];
-                for (int i = 0; i < n; ++i)
-                    to[i] += share * one[r * lanes + i];
-            }
-        }
-    }
-
-    const std::int32_t* slots_of(std::size_t group, std::int64_t panel) const {
-        const LinearRun& run = runs_[group];
-        return by_expert_.order.data() + by_expert_.groups[group].first +
-               panel * (run.plan_.size / run.terms_);
-    }
-
-    CpuBackend& backend_;
-    ExpertGroups by_expert_;
-    ExpertChoice choice_;
-    std::vector<std::int32_t> rows_;      // [slots] of x, in the order of by_expert_
-    std::vector<std::int32_t> group_of_;  // [slots]
-    std::vector<LinearRun> runs_;         // one a group
-};
-
-void CpuBackend::expert_gate_up(Tensor x, const ExpertChoice& choice, const PackedExperts& weight,
-                                Epilogue epilogue, Tensor out) {
-    const auto& w = static_cast<const CpuExperts&>(weight);
-    assert(x.rows == choice.rows && out.rows == x.rows * choice.per_row && x.cols == w.cols());
-    assert(w.expert(0).parts.size() == 2 && out.cols == w.rows() / 2);
-    if (x.rows > 0) ExpertsRun(*this, w, choice, x, false).gate_up(epilogue, out);
-}
-
-void CpuBackend::expert_down(Tensor x, const ExpertChoice& choice, const PackedExperts& weight, Tensor out) {
-    const auto& w = static_cast<const CpuExperts&>(weight);
-    assert(out.rows == choice.rows && x.rows == out.rows * choice.per_row && x.cols == w.cols());
-    assert(w.expert(0).parts.size() == 1 && out.cols == w.rows());
-    if (x.rows > 0) ExpertsRun(*this, w, choice, x, true).down(out);
 }
 
 }  // namespace recto::cpu
