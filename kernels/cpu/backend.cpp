@@ -75,7 +75,7 @@ void CpuBackend::download(void* host, const void* device, std::size_t bytes) {
 
 std::unique_ptr<PackedWeight> CpuBackend::pack(std::span<const WeightRows* const> parts, Activations mode) {
     const Awake awake(pool_);
-    return pack_matrix(parts, mode, pool_, kernels_.name);
+    return pack_matrix(parts, mode, pool_, kernels_.name, weight_memory_);
 }
 
 std::unique_ptr<KvCache> CpuBackend::make_kv(const KvShape& shape) {

@@ -91,6 +91,7 @@ class CpuBackend final : public Backend {
     const KernelTable& kernels_;
     ThreadPool pool_;
     std::vector<Worker> workers_;
+    WeightMemory weight_memory_;
     std::vector<Scratch> panels_;  // one an input form
     Scratch gate_up_, splits_;
     Scratch expert_in_, expert_out_;

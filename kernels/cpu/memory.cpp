@@ -59,6 +59,21 @@ AlignedBytes::~AlignedBytes() {
     if (data_ != nullptr) munmap(data_, mapped_);
 }
 
+SharedBytes WeightMemory::take(std::size_t bytes) {
+    if (bytes >= huge_page) return {std::make_shared<const AlignedBytes>(bytes), 0, bytes};
+    constexpr std::size_t area_bytes = 16 * huge_page;
+    constexpr std::size_t apart = 256;  // loads may run a vector past a piece's end
+    auto area = area_.lock();
+    if (!area || used_ + bytes + apart > area_bytes) {
+        area = std::make_shared<const AlignedBytes>(area_bytes);
+        area_ = area;
+        used_ = 0;
+    }
+    const std::size_t first = used_;
+    used_ += (bytes + 2 * apart - 1) / apart * apart;
+    return {std::move(area), first, bytes};
+}
+
 std::size_t memory_total_bytes() {
     return meminfo_bytes("MemTotal:");
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace recto::cpu {
@@ -29,6 +30,33 @@ class AlignedBytes {
     std::uint8_t* data_ = nullptr;
     std::size_t bytes_ = 0;
     std::size_t mapped_ = 0;
+};
+
+// A piece of memory that others may share; it lives as long as any of its pieces.
+class SharedBytes {
+  public:
+    SharedBytes() = default;
+    SharedBytes(std::shared_ptr<const AlignedBytes> area, std::size_t first, std::size_t bytes)
+        : area_(std::move(area)), first_(first), bytes_(bytes) {}
+    std::uint8_t* data() const { return area_ ? area_->data() + first_ : nullptr; }
+    std::size_t size() const { return bytes_; }
+
+  private:
+    std::shared_ptr<const AlignedBytes> area_;
+    std::size_t first_ = 0;
+    std::size_t bytes_ = 0;
+};
+
+// Zero-filled room for weights. Those smaller than a huge page follow each other in areas of many, so that
+// they too lie on huge pages: experts of 1 MiB were read 20 to 40 % slower from pages of 4 KiB (EPYC with
+// AVX-512).
+class WeightMemory {
+  public:
+    SharedBytes take(std::size_t bytes);  // Error(memory)
+
+  private:
+    std::weak_ptr<const AlignedBytes> area_;  // being filled; gone when its last piece is
+    std::size_t used_ = 0;
 };
 
 // Scratch that only grows; its content is lost when it does.

@@ -314,7 +314,7 @@ std::string PackedMatrix::describe() const {
 }
 
 std::unique_ptr<PackedMatrix> pack_matrix(std::span<const WeightRows* const> sources, Activations mode,
-                                          ThreadPool& pool, const std::string& isa) {
+                                          ThreadPool& pool, const std::string& isa, WeightMemory& memory) {
     assert(!sources.empty());
     auto m = std::make_unique<PackedMatrix>();
     m->mode = mode;
@@ -328,7 +328,7 @@ std::unique_ptr<PackedMatrix> pack_matrix(std::span<const WeightRows* const> sou
         p.first_output = m->rows_;
         p.form = source->form();
         lay_out(p, mode);
-        p.data = AlignedBytes(std::size_t(p.tiles) * p.tile_bytes);
+        p.data = memory.take(std::size_t(p.tiles) * p.tile_bytes);
         p.input = input_of(*m, *source, p);
         if (const auto bias = source->bias(); !bias.empty()) {
             assert(std::int64_t(bias.size()) == p.rows);

@@ -38,7 +38,7 @@ struct PackedPart {
     std::size_t values = 0;
     std::size_t tile_bytes = 0;
     int input = 0;            // index into PackedMatrix::inputs
-    AlignedBytes data;        // [tiles][tile_bytes]
+    SharedBytes data;         // [tiles][tile_bytes]
     std::vector<float> bias;  // [tiles * 16], or empty
 
     const std::uint8_t* tile(std::int64_t t) const { return data.data() + std::size_t(t) * tile_bytes; }
@@ -66,7 +66,7 @@ class PackedMatrix final : public PackedWeight {
 
 class ThreadPool;
 std::unique_ptr<PackedMatrix> pack_matrix(std::span<const WeightRows* const> sources, Activations mode,
-                                          ThreadPool& pool, const std::string& isa);
+                                          ThreadPool& pool, const std::string& isa, WeightMemory& memory);
 
 // out[cols] = row `row` of the matrix, exactly dequantized, times `scale`.
 void unpack_row(const PackedMatrix& matrix, std::int64_t row, float scale, float* out);
