@@ -31,7 +31,7 @@ class GgufSource final : public ModelSource {
           defaults_(read_gguf_generation_defaults(files_->metadata())) {
         for_each_required_tensor(config_, [&](TensorRole role, int layer, int expert) {
             if (find(place(role, layer, expert), ".weight") == nullptr)
-                refuse(label(), "the tensor " + tensor_name(role, layer) + " is missing");
+                refuse(label(), "the tensor " + tensor_name(role, layer, expert) + " is missing");
         });
     }
 
@@ -106,7 +106,11 @@ class GgufSource final : public ModelSource {
     }
 
     TensorPlace place(TensorRole role, int layer, int expert = 0) const {
-        return gguf_place(role, layer, config_, expert);
+        const TensorPlace where = gguf_place(role, layer, config_, expert);
+        if (!is_expert(role) || files_->find(where.name + ".weight") != nullptr) return where;
+        const TensorPlace first = gguf_lone_expert(role, layer, config_, 0);
+        const bool lone = files_->find(first.name + ".weight") != nullptr;
+        return lone ? gguf_lone_expert(role, layer, config_, expert) : where;
     }
 
     const std::string& label() const { return files_->metadata().label(); }

@@ -157,6 +157,13 @@ TensorPlace gguf_place(TensorRole role, int layer, const ModelConfig& config, in
     return whole_tensor(prefix + names_of(role).gguf, role, config);
 }
 
+TensorPlace gguf_lone_expert(TensorRole role, int layer, const ModelConfig& config, int expert) {
+    const std::string stacked = names_of(role).gguf;
+    const std::string matrix = stacked.substr(0, stacked.rfind("_exps"));
+    return whole_tensor("blk." + std::to_string(layer) + "." + matrix + "." + std::to_string(expert), role,
+                        config);
+}
+
 bool is_expert(TensorRole role) {
     return role == TensorRole::expert_gate || role == TensorRole::expert_up ||
            role == TensorRole::expert_down;

@@ -30,6 +30,9 @@ TensorPlace huggingface_place(TensorRole role, int layer, const ModelConfig& con
 TensorPlace gguf_place(TensorRole role, int layer, const ModelConfig& config,
                        int expert = 0);  // "blk.3.attn_q"
 
+// An expert's matrix in GGUF files older than stacked experts: "blk.3.ffn_gate.7".
+TensorPlace gguf_lone_expert(TensorRole role, int layer, const ModelConfig& config, int expert);
+
 bool is_norm(TensorRole role);
 bool is_expert(TensorRole role);  // one matrix an expert
 // [rows, cols] of matrices, [size] of norms; of the role (and of one expert) alone.

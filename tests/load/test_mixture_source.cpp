@@ -150,6 +150,32 @@ class TestMixtureSource : public QObject {
         }
     }
 
+    // Mixtral files of early 2024 hold "blk.0.ffn_gate.E.weight".
+    void gguf_may_hold_each_expert_alone() {
+        auto b = small_mixture("llama");
+        for (const char* stacked : {"ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"})
+            b.drop_tensor(std::string("blk.0.") + stacked + ".weight");
+        for (int e = 0; e < 3; ++e) {
+            const std::string number = std::to_string(e);
+            b.counted_tensor("blk.0.ffn_gate." + number + ".weight", {16, 8});
+            b.f32_tensor("blk.0.ffn_up." + number + ".weight", {16, 8}, std::vector<float>(128, float(e)));
+            b.counted_tensor("blk.0.ffn_down." + number + ".weight", {8, 16});
+        }
+        std::string bytes = b.bytes();
+        const auto source = open(bytes);
+        float row[16];
+        for (int e = 0; e < 3; ++e) {
+            source->weight(TensorRole::expert_up, 0, e)->read_f32(7, 1, row);
+            QCOMPARE(row[15], float(e));
+        }
+        source->weight(TensorRole::expert_down, 0, 1)->read_f32(15, 1, row);
+        QCOMPARE(row[7], 127.0F / 64.0F);
+        QCOMPARE(source->tensor_name(TensorRole::expert_up, 0, 2), std::string("blk.0.ffn_up.2.weight"));
+        b.drop_tensor("blk.0.ffn_up.1.weight");
+        bytes = b.bytes();
+        check_refusal([&] { (void)open(bytes); }, "m.gguf: ", "the tensor blk.0.ffn_up.1.weight is missing");
+    }
+
     void gguf_refuses_what_it_would_get_wrong() {
         const auto check = [](auto change, const char* fragment) {
             auto b = small_mixture("llama");
