@@ -13,6 +13,8 @@ namespace recto::cpu {
 namespace {
 
 constexpr int queries_wanted = 12;  // query vectors that share a read of K and V
+constexpr int queries_few = 8;      // up to so many are limited by that read, and it is asked for ahead
+constexpr int partition_units = partition_tokens / kv_unit;
 
 struct Item {
     std::int32_t sequence = 0;
@@ -58,10 +60,11 @@ class AttentionRun {
         // The longest come last in a prefill: hand them out first.
         const std::int64_t n = std::int64_t(items_.size());
         const std::int64_t grain =
-            work < 100000 ? n : std::clamp<std::int64_t>(n / (pool.threads() * 8), 1, 8);
+            work < 100000 ? n : std::clamp<std::int64_t>(n / (pool.threads() * 4), 1, 8);
         pool.parallel_for(n, grain, [&](int worker, std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i)
-                whole(worker, items_[std::size_t(n - 1 - i)]);
+                whole(worker, items_[std::size_t(n - 1 - i)],
+                      i + 1 < end ? &items_[std::size_t(n - 2 - i)] : nullptr);
         });
     }
 
@@ -95,6 +98,12 @@ class AttentionRun {
         float* out;  // [queries][stride]
     };
 
+    // What a worker computes after a partition, as far as it is known.
+    struct Next {
+        const Item* item = nullptr;
+        int partition = 0;
+    };
+
     // The queries of an item that see something of a partition; returns how many.
     int visible(const Item& item, int partition, const Room& room) const {
         int n = 0;
@@ -115,35 +124,76 @@ class AttentionRun {
         return n;
     }
 
-    void compute(int worker, const Item& item, int partition, int n, const Room& room) {
+    // Where a partition's K and V lie: pointers for the kernel, and the runs of memory behind them.
+    struct Units {
+        const void *k[partition_units], *v[partition_units];
+        const void *k_run[partition_units], *v_run[partition_units];
+    };
+
+    // Units from `first` to `last` of a partition.
+    void locate(const Item& item, int partition, int first, int last, Units& units) const {
         const KvShape& shape = kv_.shape();
-        const void* k_units[partition_tokens / kv_unit];
-        const void* v_units[partition_tokens / kv_unit];
         const std::int32_t* table =
             step_.block_tables.data() + std::int64_t(item.sequence) * step_.max_blocks;
         const int context = step_.context_tokens[std::size_t(item.sequence)];
+        const int visible_from = first_visible(step_.positions[std::size_t(item.first_row)]);
         const std::size_t element = dtype_bytes(shape.dtype);
-        for (int u = 0; u < partition_tokens / kv_unit; ++u) {
+        for (int u = first; u < last; ++u) {
             const int position = partition * partition_tokens + u * kv_unit;
             if (position >= context) {  // beyond the end: any readable place, its scores are masked
-                k_units[u] = u > 0 ? k_units[u - 1] : nullptr;
-                v_units[u] = u > 0 ? v_units[u - 1] : nullptr;
+                units.k[u] = u > first ? units.k[u - 1] : nullptr;
+                units.v[u] = u > first ? units.v[u - 1] : nullptr;
+                units.k_run[u] = units.k[u];
+                units.v_run[u] = units.v[u];
+                continue;
+            }
+            if (position + kv_unit <= visible_from) {  // given back by a sliding window: never read
+                units.k[u] = units.v[u] = units.k_run[u] = units.v_run[u] = nullptr;
                 continue;
             }
             const std::int32_t block = table[position / shape.block_size];
-            const int slot = position % shape.block_size;
-            if (position + kv_unit <= first_visible_of(item)) {  // given back by a sliding window: never read
-                k_units[u] = v_units[u] = nullptr;
-                continue;
-            }
-            k_units[u] = kv_.head(block, args_.layer, 0, item.kv_head) + std::size_t(slot) * element;
-            v_units[u] = kv_.head(block, args_.layer, 1, item.kv_head) +
-                         std::size_t(slot) * std::size_t(dim_) * element;
+            const auto slot = std::size_t(position % shape.block_size);
+            const std::uint8_t* k = kv_.head(block, args_.layer, 0, item.kv_head);
+            const std::uint8_t* v = kv_.head(block, args_.layer, 1, item.kv_head);
+            units.k[u] = k + slot * element;
+            units.k_run[u] = k + slot * std::size_t(dim_) * element;
+            units.v[u] = units.v_run[u] = v + slot * std::size_t(dim_) * element;
         }
+    }
+
+    // The order in which memory is read: K of the tiles, V of them, then the first of what follows.
+    void list_ahead(const Units& units, int first, int last, const Next& next, const void** list) const {
+        int n = 0;
+        for (int u = first; u < last; ++u)
+            list[n++] = units.k_run[u];
+        for (int u = first; u < last; ++u)
+            list[n++] = units.v_run[u];
+        const void* stay = units.v_run[last - 1];
+        Units after;
+        int from = 0, until = 0;
+        if (next.item != nullptr) {
+            const int start = next.partition * partition_tokens;
+            const int seen = first_visible(step_.positions[std::size_t(next.item->first_row)]);
+            from = std::max(0, seen - start) / lanes * 2;
+            until = std::min(from + units_ahead, partition_units);
+            locate(*next.item, next.partition, from, until, after);
+        }
+        for (int u = from; u < from + units_ahead; ++u)
+            list[n++] = u < until && after.k_run[u] != nullptr ? after.k_run[u] : stay;
+    }
+
+    void compute(int worker, const Item& item, int partition, int n, const Room& room, const Next& next) {
+        const KvShape& shape = kv_.shape();
+        const int lo = *std::min_element(room.lo, room.lo + n), hi = *std::max_element(room.hi, room.hi + n);
+        const int first = lo / lanes * 2, last = (hi + lanes - 1) / lanes * 2;
+        Units units;
+        locate(item, partition, first, last, units);
         // A tile of 16 may begin in a unit that no query sees: its masked half is read from its neighbour.
-        for (int u = 0; u < partition_tokens / kv_unit; u += 2) {
-            if (k_units[u] == nullptr) k_units[u] = k_units[u + 1];
+        for (int u = first; u < last; u += 2) {
+            if (units.k[u] == nullptr) units.k[u] = units.k[u + 1];
         }
+        const void* ahead[2 * partition_units + units_ahead];
+        if (n <= queries_few) list_ahead(units, first, last, next, ahead);
         PartitionArgs a;
         a.q = room.q;
         a.lo = room.lo;
@@ -151,8 +201,9 @@ class AttentionRun {
         a.n = n;
         a.head_dim = dim_;
         a.block_size = shape.block_size;
-        a.k_units = k_units;
-        a.v_units = v_units;
+        a.k_units = units.k;
+        a.v_units = units.v;
+        a.fetch = n <= queries_few ? ahead : nullptr;
         a.scale = args_.scale;
         a.softcap = args_.softcap;
         a.scores =
@@ -162,10 +213,6 @@ class AttentionRun {
         a.maximum = room.maximum;
         a.sum = room.sum;
         kernel_(a);
-    }
-
-    int first_visible_of(const Item& item) const {
-        return first_visible(step_.positions[std::size_t(item.first_row)]);
     }
 
     Room room_of(int worker, int queries) {
@@ -215,14 +262,17 @@ class AttentionRun {
         }
     }
 
-    void whole(int worker, const Item& item) {
+    void whole(int worker, const Item& item, const Item* after) {
         const int queries = item.rows * group_;
         const Room room = room_of(worker, queries);
         const State state = state_of(worker, queries);
-        for (int p = item.first_partition; p < item.first_partition + item.partitions; ++p) {
+        const int end = item.first_partition + item.partitions;
+        for (int p = item.first_partition; p < end; ++p) {
             const int n = visible(item, p, room);
             if (n == 0) continue;
-            compute(worker, item, p, n, room);
+            const Next next =
+                p + 1 < end ? Next{&item, p + 1} : Next{after, after != nullptr ? after->first_partition : 0};
+            compute(worker, item, p, n, room, next);
             for (int i = 0; i < n; ++i)
                 fold(state, room.index[i], room.maximum[i], room.sum[i], room.out + i * stride_);
         }
@@ -242,39 +292,55 @@ class AttentionRun {
                 pieces.emplace_back(int(i), items_[i].first_partition + p);
         }
         ThreadPool& pool = backend_.pool_;
-        pool.parallel_for(
-            std::int64_t(pieces.size()), 1, [&](int worker, std::int64_t begin, std::int64_t end) {
-                for (std::int64_t i = begin; i < end; ++i) {
-                    const auto [index, p] = pieces[std::size_t(i)];
-                    const Item& item = items_[std::size_t(index)];
-                    const int queries = item.rows * group_;
-                    float* to = states + (item.first_state + p - item.first_partition) * one;
-                    const Room room = room_of(worker, queries);
-                    const int n = visible(item, p, room);
-                    for (int k = 0; k < queries; ++k)
-                        to[k * (stride_ + 2) + 1] = -1.0F;
-                    if (n == 0) continue;
-                    compute(worker, item, p, n, room);
-                    for (int k = 0; k < n; ++k) {
-                        float* state = to + std::int64_t(room.index[k]) * (stride_ + 2);
-                        state[0] = room.maximum[k];
-                        state[1] = room.sum[k];
-                        std::memcpy(state + 2, room.out + k * stride_, std::size_t(stride_) * sizeof(float));
-                    }
+        const auto count = std::int64_t(pieces.size());
+        const std::int64_t grain = std::max<std::int64_t>(1, count / (std::int64_t(pool.threads()) * 8));
+        pool.parallel_for(count, grain, [&](int worker, std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) {
+                const auto [index, p] = pieces[std::size_t(i)];
+                const Item& item = items_[std::size_t(index)];
+                Next next;
+                if (i + 1 < end) {
+                    const auto [next_index, next_partition] = pieces[std::size_t(i + 1)];
+                    next = {&items_[std::size_t(next_index)], next_partition};
                 }
-            });
-        for (const Item& item : items_) {
-            const int queries = item.rows * group_;
-            const State state = state_of(0, queries);
-            for (int p = 0; p < item.partitions; ++p) {
-                const float* from = states + (item.first_state + p) * one;
-                for (int k = 0; k < queries; ++k, from += stride_ + 2) {
-                    if (from[1] < 0) continue;
-                    fold(state, k, from[0], from[1], from + 2);
-                }
+                piece(worker, item, p, next, states + (item.first_state + p - item.first_partition) * one);
             }
-            finish(item, state);
+        });
+        pool.parallel_for(std::int64_t(items_.size()), 1,
+                          [&](int worker, std::int64_t begin, std::int64_t end) {
+                              for (std::int64_t i = begin; i < end; ++i)
+                                  merge(worker, items_[std::size_t(i)], states, one);
+                          });
+    }
+
+    void piece(int worker, const Item& item, int partition, const Next& next, float* to) {
+        const int queries = item.rows * group_;
+        const Room room = room_of(worker, queries);
+        const int n = visible(item, partition, room);
+        for (int k = 0; k < queries; ++k)
+            to[k * (stride_ + 2) + 1] = -1.0F;
+        if (n == 0) return;
+        compute(worker, item, partition, n, room, next);
+        for (int k = 0; k < n; ++k) {
+            float* state = to + std::int64_t(room.index[k]) * (stride_ + 2);
+            state[0] = room.maximum[k];
+            state[1] = room.sum[k];
+            std::memcpy(state + 2, room.out + k * stride_, std::size_t(stride_) * sizeof(float));
         }
+    }
+
+    // Folds an item's stored partitions in ascending order.
+    void merge(int worker, const Item& item, const float* states, std::int64_t one) {
+        const int queries = item.rows * group_;
+        const State state = state_of(worker, queries);
+        for (int p = 0; p < item.partitions; ++p) {
+            const float* from = states + (item.first_state + p) * one;
+            for (int k = 0; k < queries; ++k, from += stride_ + 2) {
+                if (from[1] < 0) continue;
+                fold(state, k, from[0], from[1], from + 2);
+            }
+        }
+        finish(item, state);
     }
 
     int max_queries() const {

@@ -3,16 +3,12 @@
 
 namespace recto::cpu {
 
-// e^x. x = n ln 2 + r with |r| ≤ 0.3466; Taylor to r^7 (truncation below 6e-9 relative). At most 2 units in
-// the last place for −87.3 < x < 88.7; below that 0, above 2^128 is infinity; NaN stays NaN.
+// e^r for x = n ln 2 + r with |r| ≤ 0.3466: Taylor to r^7 (truncation below 6e-9 relative).
 template <class L>
-inline typename L::F exp_lanes(typename L::F x) {
+inline typename L::F exp_of_rest(typename L::F x, typename L::I n) {
     using F = typename L::F;
-    const F lowest = L::set1(-87.33654F);
-    const F clamped = L::min(L::set1(88.9F), L::max(lowest, x));
-    const auto n = L::round(L::mul(clamped, L::set1(1.44269504F)));
     const F nf = L::to_float(n);
-    F r = L::fma(nf, L::set1(-0.693359375F), clamped);
+    F r = L::fma(nf, L::set1(-0.693359375F), x);
     r = L::fma(nf, L::set1(2.12194440e-4F), r);
     F p = L::set1(1.0F / 5040.0F);
     p = L::fma(p, r, L::set1(1.0F / 720.0F));
@@ -21,7 +17,18 @@ inline typename L::F exp_lanes(typename L::F x) {
     p = L::fma(p, r, L::set1(1.0F / 6.0F));
     p = L::fma(p, r, L::set1(0.5F));
     p = L::fma(p, r, L::set1(1.0F));
-    p = L::fma(p, r, L::set1(1.0F));
+    return L::fma(p, r, L::set1(1.0F));
+}
+
+// e^x. At most 2 units in the last place for −87.3 < x < 88.7; below that 0, above 2^128 is infinity; NaN
+// stays NaN.
+template <class L>
+inline typename L::F exp_lanes(typename L::F x) {
+    using F = typename L::F;
+    const F lowest = L::set1(-87.33654F);
+    const F clamped = L::min(L::set1(88.9F), L::max(lowest, x));
+    const auto n = L::round(L::mul(clamped, L::set1(1.44269504F)));
+    const F p = exp_of_rest<L>(clamped, n);
     // 2^n in two halves, since n may be 128.
     const auto half = L::sub_i(L::template shift_right<1>(L::add_i(n, L::set1_i(256))), L::set1_i(128));
     const auto rest = L::sub_i(n, half);
@@ -29,6 +36,17 @@ inline typename L::F exp_lanes(typename L::F x) {
     const F s2 = L::from_bits(L::template shift_left<23>(L::add_i(rest, L::set1_i(127))));
     const F y = L::mul(L::mul(p, s1), s2);
     return L::if_less(x, lowest, L::zero(), y);
+}
+
+// The same, bit for bit, for x ≤ 0, where 2^n is a normal number and one multiplication rounds once.
+template <class L>
+inline typename L::F exp_nonpositive(typename L::F x) {
+    using F = typename L::F;
+    const F lowest = L::set1(-87.33654F);
+    const F clamped = L::max(lowest, x);
+    const auto n = L::round(L::mul(clamped, L::set1(1.44269504F)));
+    const F s = L::from_bits(L::template shift_left<23>(L::add_i(n, L::set1_i(127))));
+    return L::if_less(x, lowest, L::zero(), L::mul(exp_of_rest<L>(clamped, n), s));
 }
 
 template <class L>
