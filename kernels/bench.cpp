@@ -359,6 +359,7 @@ void run_bench(Backend& backend, const std::string& filter, std::ostream& out) {
     }
     bench_steps(backend, filter, print);
     bench_experts(backend, filter, print);
+    bench_large(backend, filter, print);
     bench_pack(backend, filter, print);
 }
 

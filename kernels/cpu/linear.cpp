@@ -63,10 +63,13 @@ class LinearRun {
                 form.stride * std::size_t(plan_.full) + panel_bytes(in, chunks, plan_.tail_size) + 64);
             inputs_.push_back(form);
             const std::int32_t* order = in.permutation.empty() ? nullptr : in.permutation.data();
-            backend_.pool_.parallel_for(x_.rows, 4, [&](int worker, std::int64_t begin, std::int64_t end) {
-                for (std::int64_t r = begin; r < end; ++r)
-                    fill_row(worker, in, form, order, r);
-            });
+            // Whole panels, so that no two workers write into one cache line.
+            const std::int64_t grain = x_.rows > 16 ? plan_.size / terms_ : 4;
+            backend_.pool_.parallel_for(x_.rows, grain,
+                                        [&](int worker, std::int64_t begin, std::int64_t end) {
+                                            for (std::int64_t r = begin; r < end; ++r)
+                                                fill_row(worker, in, form, order, r);
+                                        });
         }
     }
 
@@ -144,7 +147,16 @@ class LinearRun {
         const PackedPart* part = nullptr;
         GroupedTile tile;
         TileKernel full = nullptr, tail = nullptr;  // of panels of plan_.size and plan_.tail_size rows
+        const std::uint8_t* start = nullptr;        // of the packed tile
+        float *scale = nullptr, *offset = nullptr;  // scratch of the decoded planes
     };
+
+    // One small panel meets a tile once, and memory is the limit: the planes are then decoded piece by piece
+    // between products, so that the stream of weights never pauses for them.
+    bool streams(const PackedPart& part) const {
+        return plan_.panels() == 1 && plan_.size <= 4 && part.form.grouped &&
+               w_.mode != Activations::floating;
+    }
 
     static std::size_t panel_bytes(const PackedMatrix::Input& in, std::int64_t chunks, int rows) {
         if (in.quantized) return int8_panel_bytes(chunks, in.chunk, rows);
@@ -159,12 +171,14 @@ class LinearRun {
         p.tile.values = tile + part.values;
         if (!part.form.grouped) return p;
         CpuBackend::Worker& w = backend_.workers_[std::size_t(worker)];
-        float* scale = w.scale.get<float>(2 * plane) + (which == 0 ? 0 : plane);
-        float* offset = w.offset.get<float>(2 * plane) + (which == 0 ? 0 : plane);
-        kernels_.planes(part, tile, scale, offset);
-        p.tile.scale = scale;
-        p.tile.offset = offset;
+        p.scale = w.scale.get<float>(2 * plane) + (which == 0 ? 0 : plane);
+        p.offset = w.offset.get<float>(2 * plane) + (which == 0 ? 0 : plane);
+        p.start = tile;
+        if (!streams(part)) kernels_.planes(part, tile, 0, part.groups, p.scale, p.offset);
+        p.tile.scale = p.scale;
+        p.tile.offset = p.offset;
         p.tile.groups = part.groups;
+        p.tile.ahead = p.tile.values + prefetch_bytes;
         p.tile.chunks_per_group = part.chunks_per_group;
         p.tile.chunks = part.chunks;
         p.tile.group_size = part.form.group_size;
@@ -197,11 +211,37 @@ class LinearRun {
         if (!p.part->form.grouped) {
             kernels_.dense(p.part->form.dense, size)(p.tile.values, p.part->cols,
                                                      reinterpret_cast<const float*>(x), sums);
+        } else if (streams(*p.part)) {
+            stream(p, x, size, sums);
         } else {
             if (uses_tiles() && size > kernels_.max_rows) shape_tiles(worker, p.part->chunk);
             (panel < plan_.full ? p.full : p.tail)(p.tile, x, sums);
         }
         if (terms_ == 2) add_terms(sums, size / 2);
+    }
+
+    void stream(const Prepared& p, const std::uint8_t* x, int size, float* sums) const {
+        const PackedPart& part = *p.part;
+        constexpr std::int64_t piece_inputs = 512;  // 4 KiB of 4-bit values
+        const std::int64_t step = std::max<std::int64_t>(1, piece_inputs / part.form.group_size);
+        const auto values_bytes = std::int64_t(part.tile_bytes - part.values);
+        GroupedTile tile = p.tile;
+        const std::uint8_t* ahead = p.start + prefetch_bytes;
+        const TileKernel kernel = plan_.full > 0 ? p.full : p.tail;
+        for (std::int64_t g = 0; g < part.groups; g += step) {
+            const std::int64_t end = std::min(g + step, part.groups);
+            const std::int64_t planes = std::int64_t(part.values) * end / part.groups / 64 * 64 -
+                                        std::int64_t(part.values) * g / part.groups / 64 * 64;
+            kernels_.prefetch(ahead, std::size_t(planes));
+            kernels_.planes(part, p.start, g, end, p.scale, p.offset);
+            const std::int64_t chunks = g * part.chunks_per_group;
+            tile.values = p.tile.values + values_bytes / part.chunks * chunks;
+            tile.groups = end - g;
+            tile.continues = g > 0;
+            tile.ahead = ahead + planes;
+            kernel(tile, x + int8_panel_bytes(chunks, part.chunk, size), sums);
+            ahead = tile.ahead + values_bytes / part.chunks * (end - g) * part.chunks_per_group;
+        }
     }
 
     // [2 rows][16] → [rows][16]

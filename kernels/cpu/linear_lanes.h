@@ -11,19 +11,16 @@
 
 namespace recto::cpu {
 
-// How far ahead of the products weights are asked for: what a core of 40 GB/s misses in 100 ns, twice.
-constexpr std::ptrdiff_t prefetch_bytes = 8192;
-
 template <class L, bool Nibbles, bool Signed, bool Offset, int Chunk, int Rows>
 void int8_tile(const GroupedTile& tile, const void* panel_memory, float* out) {
     constexpr int steps = Chunk / 4;
     constexpr int chunk_bytes = Nibbles ? 64 * steps / 2 : 64 * steps;
     const auto* panel = static_cast<const std::uint8_t*>(panel_memory);
-    const std::uint8_t* values = tile.values;
+    const std::uint8_t *values = tile.values, *ahead = tile.ahead;
     typename L::F acc[Rows];
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r)
-        acc[r] = L::zero();
+        acc[r] = tile.continues ? L::load(out + r * lanes) : L::zero();
     for (std::int64_t g = 0; g < tile.groups; ++g) {
         const typename L::F scale = L::load(tile.scale + g * lanes);
         const typename L::F offset = Offset ? L::load(tile.offset + g * lanes) : L::zero();
@@ -31,7 +28,8 @@ void int8_tile(const GroupedTile& tile, const void* panel_memory, float* out) {
             if constexpr (Rows <= 4) {  // few rows: memory is the limit, and tiles follow each other in it
 #pragma GCC unroll 8
                 for (int j = 0; j < chunk_bytes / 64; ++j)
-                    L::prefetch(values + prefetch_bytes + 64 * j);
+                    L::prefetch(ahead + 64 * j);
+                ahead += chunk_bytes;
             }
             typename L::Bytes w[steps];
             if constexpr (Nibbles) {
@@ -238,16 +236,22 @@ DenseKernel select_dense(DType d, int rows) {
     return nullptr;
 }
 
-// Scales and offsets of a tile as FP32, exact: [groups][16] each.
 template <class L>
-void decode_planes(const PackedPart& part, const std::uint8_t* tile, float* scale, float* offset) {
+void prefetch_run(const std::uint8_t* p, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; i += 64)
+        L::prefetch(p + i);
+}
+
+// Scales and offsets of groups begin … end of a tile as FP32, exact: [end − begin][16] each.
+template <class L>
+void decode_planes(const PackedPart& part, const std::uint8_t* tile, std::int64_t begin, std::int64_t end,
+                   float* scale, float* offset) {
     using F = typename L::F;
-    const std::int64_t groups = part.groups;
     const std::int64_t super = (part.cols + super_group - 1) / super_group;
     const std::int64_t per_super = part.form.group_size > 0 ? super_group / part.form.group_size : 1;
     auto each = [&](float* out, auto value) {
-        for (std::int64_t g = 0; g < groups; ++g)
-            L::store(out + g * lanes, value(g));
+        for (std::int64_t g = begin; g < end; ++g)
+            L::store(out + (g - begin) * lanes, value(g));
     };
     const auto* halves = reinterpret_cast<const std::uint16_t*>(tile);
     const std::uint8_t* factors = tile + super * lanes * 2;
@@ -259,7 +263,7 @@ void decode_planes(const PackedPart& part, const std::uint8_t* tile, float* scal
             each(scale, [&](std::int64_t g) { return L::load_bf16(halves + g * lanes); });
             break;
         case ScaleForm::f32:
-            std::memcpy(scale, tile, std::size_t(groups) * lanes * 4);
+            std::memcpy(scale, tile + begin * lanes * 4, std::size_t(end - begin) * lanes * 4);
             break;
         case ScaleForm::f16_times_u6:
         case ScaleForm::f16_times_i8:
@@ -278,13 +282,13 @@ void decode_planes(const PackedPart& part, const std::uint8_t* tile, float* scal
             each(offset, [&](std::int64_t g) { return L::load_f16(offset_halves + g * lanes); });
             break;
         case OffsetForm::f32:
-            std::memcpy(offset, plane, std::size_t(groups) * lanes * 4);
+            std::memcpy(offset, plane + begin * lanes * 4, std::size_t(end - begin) * lanes * 4);
             break;
         case OffsetForm::zero_point:  // −scale · z
             each(offset, [&](std::int64_t g) {
                 const F z = part.form.integer == QuantInt::u4 ? L::load_u4(plane + g * 8)
                                                               : L::load_u8(plane + g * lanes);
-                return L::mul(L::sub(L::zero(), L::load(scale + g * lanes)), z);
+                return L::mul(L::sub(L::zero(), L::load(scale + (g - begin) * lanes)), z);
             });
             break;
         case OffsetForm::f16_times_u6:
@@ -296,57 +300,90 @@ void decode_planes(const PackedPart& part, const std::uint8_t* tile, float* scal
     }
 }
 
+// Where a row's quantized chunks go; see kernel_table.h for the panel.
+struct QuantizedChunks {
+    std::uint8_t* panel = nullptr;
+    int chunk = activation_group;
+    int rows = 1, r = 0;
+    std::int64_t chunks = 0;
+
+    std::uint8_t* at(std::int64_t c) const {
+        return panel + std::size_t(c) * std::size_t(rows) * std::size_t(chunk + 12);
+    }
+    void put_extras(std::int64_t c, float scale, std::int32_t sum) const {
+        std::uint8_t* extra = at(c) + rows * chunk;
+        const float scaled_sum = scale * float(sum);
+        const std::int32_t shift = -128 * sum;
+        std::memcpy(extra + 4 * r, &scale, 4);
+        std::memcpy(extra + 4 * (rows + r), &scaled_sum, 4);
+        std::memcpy(extra + 4 * (2 * rows + r), &shift, 4);
+    }
+};
+
+// Up to 16 groups of 32, so that their divisions are one.
+template <class L>
+void quantize_groups(const float* x, int n, std::int64_t first, const QuantizedChunks& to) {
+    const auto magnitude = L::set1_i(0x7FFFFFFF);
+    std::int32_t top_bits[lanes] = {};
+    for (int g = 0; g < n; ++g) {
+        const auto lo = L::load(x + g * activation_group), hi = L::load(x + g * activation_group + lanes);
+        const auto top = L::max_i(L::and_i(L::bits(lo), magnitude), L::and_i(L::bits(hi), magnitude));
+        top_bits[g] = L::largest_i(top);
+    }
+    float largest[lanes], scales[lanes], inverses[lanes];
+    std::memcpy(largest, top_bits, sizeof largest);
+    const auto top = L::load(largest), most = L::set1(127.0F);
+    L::store(scales, L::div(top, most));
+    L::store(inverses, L::div(most, top));
+    for (int g = 0; g < n; ++g) {
+        float scale = scales[g], inverse = inverses[g];
+        if (top_bits[g] >= 0x7F800000) {
+            scale = std::nanf("");
+            inverse = 0.0F;
+        } else if (!(largest[g] >= 1e-30F)) {
+            scale = inverse = 0.0F;
+        }
+        auto q_lo = L::zero_i(), q_hi = L::zero_i();
+        if (inverse != 0.0F) {
+            q_lo = L::round(L::mul(L::load(x + g * activation_group), L::set1(inverse)));
+            q_hi = L::round(L::mul(L::load(x + g * activation_group + lanes), L::set1(inverse)));
+        }
+        if (to.chunk == activation_group) {
+            auto* values = reinterpret_cast<std::int8_t*>(to.at(first + g)) + to.r * activation_group;
+            L::store_i8(values, q_lo);
+            L::store_i8(values + lanes, q_hi);
+            to.put_extras(first + g, scale, L::sum_i(L::add_i(q_lo, q_hi)));
+            continue;
+        }
+        const std::int64_t c = 2 * (first + g);
+        L::store_i8(reinterpret_cast<std::int8_t*>(to.at(c)) + to.r * lanes, q_lo);
+        to.put_extras(c, scale, L::sum_i(q_lo));
+        if (c + 1 >= to.chunks) continue;
+        L::store_i8(reinterpret_cast<std::int8_t*>(to.at(c + 1)) + to.r * lanes, q_hi);
+        to.put_extras(c + 1, scale, L::sum_i(q_hi));
+    }
+}
+
 // Groups of 32: scale = largest / 127, values rounded half to even. A group with a NaN or an infinity gets a
 // NaN scale, so that its row, and no other, is not finite; one whose largest is below 1e-30 counts as zero.
 template <class L>
 void quantize_row(const float* x, const std::int32_t* order, std::int64_t cols, int chunk, int rows, int r,
                   void* panel_memory) {
     auto* panel = static_cast<std::uint8_t*>(panel_memory);
-    const int per_group = activation_group / chunk;
-    const std::int64_t chunks = (cols + chunk - 1) / chunk;
-    for (std::int64_t k = 0; k < cols; k += activation_group) {
-        float gathered[activation_group];
-        const int n = int(cols - k < activation_group ? cols - k : activation_group);
-        if (order != nullptr || n < activation_group) {
-            for (int i = 0; i < activation_group; ++i) {
-                gathered[i] = i < n ? x[order != nullptr ? order[k + i] : k + i] : 0.0F;
+    const std::int64_t groups = (cols + activation_group - 1) / activation_group;
+    QuantizedChunks to{panel, chunk, rows, r, (cols + chunk - 1) / chunk};
+    for (std::int64_t first = 0; first < groups; first += lanes) {
+        const int n = int(groups - first < lanes ? groups - first : lanes);
+        float gathered[lanes * activation_group];
+        const float* from = x + first * activation_group;
+        if (order != nullptr || (first + n) * activation_group > cols) {
+            for (std::int64_t i = 0; i < std::int64_t(n) * activation_group; ++i) {
+                const std::int64_t k = first * activation_group + i;
+                gathered[i] = k < cols ? x[order != nullptr ? order[k] : k] : 0.0F;
             }
+            from = gathered;
         }
-        const float* group = order != nullptr || n < activation_group ? gathered : x + k;
-        const typename L::F lo = L::load(group), hi = L::load(group + lanes);
-        const auto magnitude = L::set1_i(0x7FFFFFFF);
-        const auto top = L::max_i(L::and_i(L::bits(lo), magnitude), L::and_i(L::bits(hi), magnitude));
-        const std::int32_t top_bits = L::largest_i(top);
-        float largest;
-        std::memcpy(&largest, &top_bits, sizeof largest);
-        float scale = 0.0F, inverse = 0.0F;
-        if (top_bits >= 0x7F800000) {
-            scale = std::nanf("");
-        } else if (largest >= 1e-30F) {
-            scale = largest / 127.0F;
-            inverse = 127.0F / largest;
-        }
-        auto q_lo = L::zero_i(), q_hi = L::zero_i();
-        if (inverse != 0.0F) {
-            q_lo = L::round(L::mul(lo, L::set1(inverse)));
-            q_hi = L::round(L::mul(hi, L::set1(inverse)));
-        }
-        const std::int32_t sum_lo = L::sum_i(q_lo), sum_hi = L::sum_i(q_hi);
-        for (int p = 0; p < per_group; ++p) {
-            const std::int64_t c = k / chunk + p;
-            if (c >= chunks) break;
-            std::uint8_t* at = panel + std::size_t(c) * std::size_t(rows) * std::size_t(chunk + 12);
-            auto* values = reinterpret_cast<std::int8_t*>(at) + r * chunk;
-            L::store_i8(values, p == 0 ? q_lo : q_hi);
-            if (per_group == 1) L::store_i8(values + lanes, q_hi);
-            const std::int32_t sum = per_group == 1 ? sum_lo + sum_hi : p == 0 ? sum_lo : sum_hi;
-            const float scaled_sum = scale * float(sum);
-            const std::int32_t shift = -128 * sum;
-            std::uint8_t* extra = at + rows * chunk;
-            std::memcpy(extra + 4 * r, &scale, 4);
-            std::memcpy(extra + 4 * (rows + r), &scaled_sum, 4);
-            std::memcpy(extra + 4 * (2 * rows + r), &shift, 4);
-        }
+        quantize_groups<L>(from, n, first, to);
     }
 }
 

@@ -16,6 +16,7 @@ constexpr KernelTable make_table(const char* name) {
     t.tile = select_tile<L>;
     t.dense = select_dense<L>;
     t.planes = decode_planes<L>;
+    t.prefetch = prefetch_run<L>;
     t.quantize = quantize_row<L>;
     t.epilogue = epilogue_rows<L>;
     t.rms_norm = rms_norm_row<L>;
