@@ -48,7 +48,8 @@ CpuBackend::CpuBackend(const CpuOptions& options)
     : features_(detect_cpu()),
       kernels_(select_table(features_, options.max_isa)),
       pool_(options.threads > 0 ? options.threads : usable_cores(), options.share_with_window),
-      workers_(std::size_t(pool_.threads())) {}
+      workers_(std::size_t(pool_.threads())),
+      shares_(pool_.threads()) {}
 
 DeviceInfo CpuBackend::device() const {
     DeviceInfo d;

@@ -9,6 +9,7 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/memory.h"
+#include "kernels/cpu/shares.h"
 #include "kernels/cpu/threads.h"
 
 namespace recto::cpu {
@@ -91,6 +92,7 @@ class CpuBackend final : public Backend {
     const KernelTable& kernels_;
     ThreadPool pool_;
     std::vector<Worker> workers_;
+    Shares shares_;
     WeightMemory weight_memory_;
     std::vector<Scratch> panels_;  // one an input form
     Scratch gate_up_, splits_;

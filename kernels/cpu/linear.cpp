@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <utility>
 
 #include "kernels/cpu/backend.h"
 #include "kernels/cpu/packed.h"
@@ -81,31 +82,27 @@ class LinearRun {
 
     void run() {
         const bool gated = epilogue_ == Epilogue::silu_mul || epilogue_ == Epilogue::gelu_mul;
-        std::int64_t units = 0;
+        units_ = 0;
         if (gated) {
-            units = w_.parts.size() == 2 ? w_.parts[0].tiles : w_.parts[0].tiles / 2;
+            units_ = w_.parts.size() == 2 ? w_.parts[0].tiles : w_.parts[0].tiles / 2;
         } else {
             for (const PackedPart& p : w_.parts)
-                units += p.tiles;
+                units_ += p.tiles;
         }
         std::size_t row_bytes = 0;
         for (const Input& in : inputs_)
             row_bytes = std::max(row_bytes, in.stride / std::size_t(plan_.size) + 1);
         const Schedule s =
-            schedule_linear(units, plan_.panels(), plan_.size, row_bytes, backend_.pool_.threads());
-        backend_.pool_.parallel_for(
-            units * s.bands, s.grain, [&](int worker, std::int64_t begin, std::int64_t end) {
-                for (std::int64_t i = begin; i < end; ++i) {
-                    const std::int64_t band = i / units, unit = i % units;
-                    const std::int64_t first = band * s.band_panels;
-                    const std::int64_t last = std::min(first + s.band_panels, plan_.panels());
-                    if (gated)
-                        gated_unit(worker, unit, first, last);
-                    else
-                        plain_unit(worker, unit, first, last);
-                }
-                release_tiles(worker);
-            });
+            schedule_linear(units_, plan_.panels(), plan_.size, row_bytes, backend_.pool_.threads());
+        const std::int64_t count = units_ * s.bands, chunks = (count + s.grain - 1) / s.grain;
+        backend_.shares_.divide(chunks);
+        backend_.pool_.parallel_for(chunks, 1, [&](int worker, std::int64_t first, std::int64_t last) {
+            for (std::int64_t i = first; i < last; ++i) {
+                const Shares::Chunk chunk = backend_.shares_.take(worker);
+                run_chunk(worker, chunk, s, gated);
+            }
+            release_tiles(worker);
+        });
     }
 
   private:
@@ -143,6 +140,28 @@ class LinearRun {
         return kernels.int8_rows;
     }
 
+    // A tile of the work: a unit's only one, or its gate (0) and up (1).
+    struct Place {
+        std::int64_t unit = 0;
+        int which = 0;
+    };
+
+    void run_chunk(int worker, const Shares::Chunk& chunk, const Schedule& s, bool gated) {
+        const std::int64_t begin = chunk.index * s.grain;
+        const std::int64_t end = std::min(begin + s.grain, units_ * s.bands);
+        const std::int64_t stop = std::min(chunk.run_end * s.grain, units_);
+        if (streams() && chunk.starts_run) ask_for_first(begin, stop);
+        for (std::int64_t i = begin; i < end; ++i) {
+            const std::int64_t band = i / units_, unit = i % units_;
+            const std::int64_t first = band * s.band_panels;
+            const std::int64_t last = std::min(first + s.band_panels, plan_.panels());
+            if (gated)
+                gated_unit(worker, unit, first, last, stop);
+            else
+                plain_unit(worker, unit, first, last, stop);
+        }
+    }
+
     struct Prepared {  // a tile, ready to meet panels
         const PackedPart* part = nullptr;
         GroupedTile tile;
@@ -151,11 +170,11 @@ class LinearRun {
         float *scale = nullptr, *offset = nullptr;  // scratch of the decoded planes
     };
 
-    // One small panel meets a tile once, and memory is the limit: the planes are then decoded piece by piece
-    // between products, so that the stream of weights never pauses for them.
-    bool streams(const PackedPart& part) const {
-        return plan_.panels() == 1 && plan_.size <= 4 && part.form.grouped &&
-               w_.mode != Activations::floating;
+    // One small panel meets a tile once, and memory is the limit: weights are then asked for in the order in
+    // which this worker reads them, and planes decoded piece by piece between products, so that the stream
+    // never pauses.
+    bool streams() const {
+        return plan_.panels() == 1 && plan_.size <= 4 && w_.mode != Activations::floating;
     }
 
     static std::size_t panel_bytes(const PackedMatrix::Input& in, std::int64_t chunks, int rows) {
@@ -174,7 +193,7 @@ class LinearRun {
         p.scale = w.scale.get<float>(2 * plane) + (which == 0 ? 0 : plane);
         p.offset = w.offset.get<float>(2 * plane) + (which == 0 ? 0 : plane);
         p.start = tile;
-        if (!streams(part)) kernels_.planes(part, tile, 0, part.groups, p.scale, p.offset);
+        if (!streams()) kernels_.planes(part, tile, 0, part.groups, p.scale, p.offset);
         p.tile.scale = p.scale;
         p.tile.offset = p.offset;
         p.tile.groups = part.groups;
@@ -204,15 +223,16 @@ class LinearRun {
         return out;
     }
 
-    void multiply(int worker, const Prepared& p, std::int64_t panel, float* sums) {
+    void multiply(int worker, const Prepared& p, const Place& place, std::int64_t stop, std::int64_t panel,
+                  float* sums) {
         const Input& in = inputs_[std::size_t(p.part->input)];
         const std::uint8_t* x = in.panels + std::size_t(panel) * in.stride;
         const int size = panel < plan_.full ? plan_.size : plan_.tail_size;
         if (!p.part->form.grouped) {
             kernels_.dense(p.part->form.dense, size)(p.tile.values, p.part->cols,
                                                      reinterpret_cast<const float*>(x), sums);
-        } else if (streams(*p.part)) {
-            stream(p, x, size, sums);
+        } else if (streams()) {
+            stream(p, place, stop, x, size, sums);
         } else {
             if (uses_tiles() && size > kernels_.max_rows) shape_tiles(worker, p.part->chunk);
             (panel < plan_.full ? p.full : p.tail)(p.tile, x, sums);
@@ -220,27 +240,105 @@ class LinearRun {
         if (terms_ == 2) add_terms(sums, size / 2);
     }
 
-    void stream(const Prepared& p, const std::uint8_t* x, int size, float* sums) const {
+    // The part that holds a tile, and its index there.
+    std::pair<const PackedPart*, std::int64_t> tile_at(const Place& place) const {
+        const bool gated = epilogue_ == Epilogue::silu_mul || epilogue_ == Epilogue::gelu_mul;
+        if (gated && w_.parts.size() == 2) return {&w_.parts[std::size_t(place.which)], place.unit};
+        if (gated) return {&w_.parts[0], place.which * w_.parts[0].tiles / 2 + place.unit};
+        std::size_t i = 0;
+        std::int64_t t = place.unit;
+        while (t >= w_.parts[i].tiles)
+            t -= w_.parts[i++].tiles;
+        return {&w_.parts[i], t};
+    }
+
+    // A grouped tile is read in pieces of about 512 inputs: 4 KiB of 4-bit values and their share of the
+    // planes.
+    struct Piece {
+        std::int64_t first_group = 0, last_group = 0;
+        std::size_t planes = 0, planes_bytes = 0;  // from the tile's start
+        std::size_t values = 0, values_bytes = 0;
+    };
+    static std::int64_t groups_a_piece(const PackedPart& part) {
+        const std::int64_t n = std::max<std::int64_t>(1, part.cols / 512);
+        return (part.groups + n - 1) / n;
+    }
+    static std::int64_t pieces(const PackedPart& part) {
+        return part.form.grouped ? (part.groups + groups_a_piece(part) - 1) / groups_a_piece(part) : 0;
+    }
+    static Piece piece_of(const PackedPart& part, std::int64_t index) {
+        Piece p;
+        p.first_group = index * groups_a_piece(part);
+        p.last_group = std::min(p.first_group + groups_a_piece(part), part.groups);
+        const auto share = [&](std::size_t bytes, std::int64_t group) {
+            return bytes * std::size_t(group) / std::size_t(part.groups);
+        };
+        p.planes = share(part.values, p.first_group) / 64 * 64;
+        p.planes_bytes = share(part.values, p.last_group) / 64 * 64 - p.planes;
+        const std::size_t all = part.tile_bytes - part.values;
+        p.values = part.values + share(all, p.first_group);
+        p.values_bytes = part.values + share(all, p.last_group) - p.values;
+        return p;
+    }
+
+    // Moves `index`, counted from a tile's first piece, on to the tile that it falls into, before unit
+    // `stop`; false: none.
+    bool settle(Place& place, std::int64_t stop, std::int64_t& index) const {
+        const bool gated = epilogue_ == Epilogue::silu_mul || epilogue_ == Epilogue::gelu_mul;
+        while (place.unit < stop) {
+            const std::int64_t n = pieces(*tile_at(place).first);
+            if (index < n) return true;
+            index -= n;
+            if (gated && place.which == 0) {
+                place.which = 1;
+                continue;
+            }
+            place.which = 0;
+            ++place.unit;
+        }
+        return false;
+    }
+
+    static std::int64_t pieces_ahead(const PackedPart& part) {
+        const auto bytes = std::ptrdiff_t(part.tile_bytes) / std::max<std::int64_t>(1, pieces(part));
+        return (prefetch_bytes + bytes - 1) / std::max<std::ptrdiff_t>(1, bytes);
+    }
+
+    void ask_for_first(std::int64_t unit, std::int64_t stop) const {
+        const std::int64_t n = pieces_ahead(*tile_at({unit, 0}).first);
+        for (std::int64_t i = 0; i < n; ++i) {
+            Place place{unit, 0};
+            std::int64_t index = i;
+            if (!settle(place, stop, index)) return;
+            const auto [part, t] = tile_at(place);
+            const Piece piece = piece_of(*part, index);
+            kernels_.prefetch(part->tile(t) + piece.planes, piece.planes_bytes);
+            kernels_.prefetch(part->tile(t) + piece.values, piece.values_bytes);
+        }
+    }
+
+    void stream(const Prepared& p, const Place& place, std::int64_t stop, const std::uint8_t* x, int size,
+                float* sums) const {
         const PackedPart& part = *p.part;
-        constexpr std::int64_t piece_inputs = 512;  // 4 KiB of 4-bit values
-        const std::int64_t step = std::max<std::int64_t>(1, piece_inputs / part.form.group_size);
-        const auto values_bytes = std::int64_t(part.tile_bytes - part.values);
         GroupedTile tile = p.tile;
-        const std::uint8_t* ahead = p.start + prefetch_bytes;
         const TileKernel kernel = plan_.full > 0 ? p.full : p.tail;
-        for (std::int64_t g = 0; g < part.groups; g += step) {
-            const std::int64_t end = std::min(g + step, part.groups);
-            const std::int64_t planes = std::int64_t(part.values) * end / part.groups / 64 * 64 -
-                                        std::int64_t(part.values) * g / part.groups / 64 * 64;
-            kernels_.prefetch(ahead, std::size_t(planes));
-            kernels_.planes(part, p.start, g, end, p.scale, p.offset);
-            const std::int64_t chunks = g * part.chunks_per_group;
-            tile.values = p.tile.values + values_bytes / part.chunks * chunks;
-            tile.groups = end - g;
-            tile.continues = g > 0;
-            tile.ahead = ahead + planes;
-            kernel(tile, x + int8_panel_bytes(chunks, part.chunk, size), sums);
-            ahead = tile.ahead + values_bytes / part.chunks * (end - g) * part.chunks_per_group;
+        const std::int64_t n = pieces(part), distance = pieces_ahead(part);
+        for (std::int64_t i = 0; i < n; ++i) {
+            const Piece piece = piece_of(part, i);
+            tile.values = tile.ahead = p.start + piece.values;
+            Place later = place;
+            std::int64_t index = i + distance;
+            if (settle(later, stop, index)) {
+                const auto [next_part, t] = tile_at(later);
+                const Piece next = piece_of(*next_part, index);
+                kernels_.prefetch(next_part->tile(t) + next.planes, next.planes_bytes);
+                tile.ahead = next_part->tile(t) + next.values;
+            }
+            kernels_.planes(part, p.start, piece.first_group, piece.last_group, p.scale, p.offset);
+            tile.groups = piece.last_group - piece.first_group;
+            tile.continues = i > 0;
+            kernel(tile, x + int8_panel_bytes(piece.first_group * part.chunks_per_group, part.chunk, size),
+                   sums);
         }
     }
 
@@ -275,35 +373,33 @@ class LinearRun {
         return p.bias.empty() ? nullptr : p.bias.data() + t * lanes;
     }
 
-    void plain_unit(int worker, std::int64_t unit, std::int64_t first, std::int64_t last) {
-        std::size_t i = 0;
-        while (unit >= w_.parts[i].tiles)
-            unit -= w_.parts[i++].tiles;
-        const PackedPart& part = w_.parts[i];
-        const Prepared p = prepare(worker, part, unit, std::size_t(part.groups) * lanes, 0);
+    void plain_unit(int worker, std::int64_t unit, std::int64_t first, std::int64_t last, std::int64_t stop) {
+        const Place place{unit, 0};
+        const auto [found, t] = tile_at(place);
+        const PackedPart& part = *found;
+        const Prepared p = prepare(worker, part, t, std::size_t(part.groups) * lanes, 0);
         alignas(64) float sums[max_panel_rows * lanes];
-        const int n = int(std::min<std::int64_t>(lanes, part.rows - unit * lanes));
+        const int n = int(std::min<std::int64_t>(lanes, part.rows - t * lanes));
         for (std::int64_t panel = first; panel < last; ++panel) {
-            multiply(worker, p, panel, sums);
-            kernels_.epilogue(epilogue_, sums, nullptr, bias(part, unit), nullptr, rows_of(panel),
-                              output(panel, part.first_output + unit * lanes), out_.row_stride, n);
+            multiply(worker, p, place, stop, panel, sums);
+            kernels_.epilogue(epilogue_, sums, nullptr, bias(part, t), nullptr, rows_of(panel),
+                              output(panel, part.first_output + t * lanes), out_.row_stride, n);
         }
     }
 
-    void gated_unit(int worker, std::int64_t unit, std::int64_t first, std::int64_t last) {
-        const bool two = w_.parts.size() == 2;
-        const PackedPart& gate = w_.parts[0];
-        const PackedPart& up = w_.parts[two ? 1 : 0];
-        const std::int64_t up_tile = two ? unit : gate.tiles / 2 + unit;
-        const std::int64_t width = two ? gate.rows : gate.rows / 2;
+    void gated_unit(int worker, std::int64_t unit, std::int64_t first, std::int64_t last, std::int64_t stop) {
+        const auto [gate_part, gate_tile] = tile_at({unit, 0});
+        const auto [up_part, up_tile] = tile_at({unit, 1});
+        const PackedPart &gate = *gate_part, &up = *up_part;
+        const std::int64_t width = w_.parts.size() == 2 ? gate.rows : gate.rows / 2;
         const auto plane = std::size_t(std::max(gate.groups, up.groups)) * lanes;
         const Prepared g = prepare(worker, gate, unit, plane, 0);
         const Prepared u = prepare(worker, up, up_tile, plane, 1);
         alignas(64) float gate_sums[max_panel_rows * lanes], up_sums[max_panel_rows * lanes];
         const int n = int(std::min<std::int64_t>(lanes, width - unit * lanes));
         for (std::int64_t panel = first; panel < last; ++panel) {
-            multiply(worker, g, panel, gate_sums);
-            multiply(worker, u, panel, up_sums);
+            multiply(worker, g, {unit, 0}, stop, panel, gate_sums);
+            multiply(worker, u, {unit, 1}, stop, panel, up_sums);
             kernels_.epilogue(epilogue_, gate_sums, up_sums, bias(gate, unit), bias(up, up_tile),
                               rows_of(panel), output(panel, unit * lanes), out_.row_stride, n);
         }
@@ -317,6 +413,7 @@ class LinearRun {
     Tensor out_;
     int terms_;  // places in a panel that a row takes
     PanelPlan plan_;
+    std::int64_t units_ = 0;  // of work: tiles, or pairs of gate and up
     std::vector<Input> inputs_;
 };
 
