@@ -225,7 +225,7 @@ class Backend {
 struct CpuOptions {
     int threads = 0;             // 0: all cores that this process may use
     bool share_with_window = false;  // workers run at nice 5 and yield after 50 µs of spinning
-    // Caps the instruction set for tests and comparisons: "", "scalar", "avx2", "avx512", "amx".
+    // Caps the instruction set for tests and comparisons: "", "scalar", "avx2", "avxvnni", "avx512", "amx".
     std::string max_isa;
 };
 std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options);

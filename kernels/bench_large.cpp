@@ -7,7 +7,7 @@ namespace recto {
 namespace {
 
 struct LargeShapes {
-    static constexpr int hidden = 2048, kv = 512, ffn = 8192, layers = 3;
+    static constexpr int hidden = 2048, kv = 512, ffn = 8192, layers = 6;
     struct Layer {
         std::unique_ptr<PackedWeight> qkv, o, gate_up, down;
     };

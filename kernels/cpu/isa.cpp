@@ -109,6 +109,10 @@ const KernelTable& select_table(const CpuFeatures& f, const std::string& max_isa
         if (!f.avx2) throw missing("AVX2");
         return avx2_kernels();
     }
+    if (max_isa == "avxvnni") {
+        if (!f.avx_vnni) throw missing("AVX-VNNI");
+        return avxvnni_kernels();
+    }
     if (max_isa == "avx512") {
         if (!f.avx512) throw missing("AVX-512 VNNI");
         return avx512_kernels();
@@ -119,10 +123,11 @@ const KernelTable& select_table(const CpuFeatures& f, const std::string& max_isa
     }
     if (!max_isa.empty()) {
         throw Error(ErrorKind::argument,
-                    "max_isa: expected scalar, avx2, avx512 or amx, found \"" + max_isa + "\"");
+                    "max_isa: expected scalar, avx2, avxvnni, avx512 or amx, found \"" + max_isa + "\"");
     }
     if (f.amx_int8) return amx_kernels();
     if (f.avx512) return avx512_kernels();
+    if (f.avx_vnni) return avxvnni_kernels();
     if (f.avx2) return avx2_kernels();
     return scalar_kernels();
 }

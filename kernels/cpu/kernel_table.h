@@ -33,9 +33,6 @@ struct GroupedTile {
     const std::uint8_t* ahead = nullptr;  // int8 kernels of up to 4 rows: memory to ask for meanwhile
 };
 
-// How far ahead of the products weights are asked for: what a core of 40 GB/s misses in 100 ns, twice.
-constexpr std::ptrdiff_t prefetch_bytes = 8192;
-
 // out [rows of the panel][16]
 using TileKernel = void (*)(const GroupedTile& tile, const void* panel, float* out);
 using DenseKernel = void (*)(const void* values, std::int64_t cols, const float* panel, float* out);
@@ -123,6 +120,7 @@ struct KernelTable {
 
 const KernelTable& scalar_kernels();
 const KernelTable& avx2_kernels();
+const KernelTable& avxvnni_kernels();
 const KernelTable& avx512_kernels();
 const KernelTable& amx_kernels();
 

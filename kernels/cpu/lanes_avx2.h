@@ -165,7 +165,7 @@ struct Avx2Lanes {
         return _mm_cvtss_f32(_mm_max_ss(c, _mm_movehdup_ps(c)));
     }
 
-  private:
+  protected:
     static __m256i mask(int n) {
         return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
     }

@@ -1,4 +1,4 @@
-// Sixteen lanes in one AVX-512 register. The three lanes_*.h give the same operations with the same
+// Sixteen lanes in one AVX-512 register. The lanes_*.h give the same operations with the same
 // roundings, so a kernel written once over them gives the same bits in every instruction set.
 #pragma once
 #include <immintrin.h>

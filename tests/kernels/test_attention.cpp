@@ -41,6 +41,8 @@ class TestAttention : public QObject {
             const std::vector<float> expected = run_attention(*make_cpu("scalar", 1), c, c.context);
             if (f.avx2)
                 QVERIFY2(run_attention(*make_cpu("avx2", 2), c, c.context) == expected, c.name.c_str());
+            if (f.avx_vnni)
+                QVERIFY2(run_attention(*make_cpu("avxvnni", 2), c, c.context) == expected, c.name.c_str());
             if (f.avx512)
                 QVERIFY2(run_attention(*make_cpu("avx512", 2), c, c.context) == expected, c.name.c_str());
         }

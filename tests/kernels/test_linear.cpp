@@ -26,6 +26,7 @@ std::vector<std::string> vector_sets() {
     const cpu::CpuFeatures f = cpu::detect_cpu();
     std::vector<std::string> sets;
     if (f.avx2) sets.emplace_back("avx2");
+    if (f.avx_vnni) sets.emplace_back("avxvnni");
     if (f.avx512) sets.emplace_back("avx512");
     if (f.amx_int8) sets.emplace_back("amx");
     return sets;

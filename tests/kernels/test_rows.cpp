@@ -21,8 +21,9 @@ namespace {
 std::vector<std::unique_ptr<Backend>> all_sets() {
     const cpu::CpuFeatures f = cpu::detect_cpu();
     std::vector<std::unique_ptr<Backend>> v;
-    for (const char* set : {"scalar", "avx2", "avx512"}) {
+    for (const char* set : {"scalar", "avx2", "avxvnni", "avx512"}) {
         if (std::strcmp(set, "avx2") == 0 && !f.avx2) continue;
+        if (std::strcmp(set, "avxvnni") == 0 && !f.avx_vnni) continue;
         if (std::strcmp(set, "avx512") == 0 && !f.avx512) continue;
         CpuOptions options;
         options.threads = 2;

@@ -5,6 +5,7 @@
 #include <ctime>
 #include <stdexcept>
 
+#include "kernels/cpu/shares.h"
 #include "kernels/cpu/threads.h"
 
 #include <QTest>
@@ -38,6 +39,36 @@ class TestThreads : public QObject {
                 }
             }
         }
+    }
+
+    void shares_hand_out_every_chunk_once() {
+        for (const int threads : {1, 2, 5}) {
+            ThreadPool pool(threads, false);
+            recto::cpu::Shares shares(threads);
+            for (const std::int64_t chunks : {1, 2, 3, 64, 103}) {
+                for (int round = 0; round < 50; ++round) {
+                    std::vector<std::atomic<int>> seen(static_cast<std::size_t>(chunks));
+                    shares.divide(chunks);
+                    pool.parallel_for(chunks, 1, [&](int worker, std::int64_t begin, std::int64_t end) {
+                        for (std::int64_t i = begin; i < end; ++i)
+                            ++seen[std::size_t(shares.take(worker).index)];
+                    });
+                    for (const auto& n : seen)
+                        QCOMPARE(n.load(), 1);
+                }
+            }
+        }
+    }
+
+    void a_share_is_one_run_and_is_robbed_from_its_end() {
+        recto::cpu::Shares shares(2);
+        shares.divide(7);  // 0 … 2 and 3 … 6
+        std::vector<std::int64_t> order;
+        for (int i = 0; i < 5; ++i)
+            order.push_back(shares.take(0).index);
+        order.push_back(shares.take(1).index);
+        order.push_back(shares.take(1).index);
+        QCOMPARE(order, (std::vector<std::int64_t>{0, 1, 2, 6, 5, 3, 4}));
     }
 
     void a_missing_worker_holds_nobody_up() {
