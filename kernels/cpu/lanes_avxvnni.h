@@ -1,5 +1,5 @@
-// Sixteen lanes in two AVX registers, with the products of four bytes in one instruction: processors from Alder
-// Lake on that have no AVX-512.
+// Sixteen lanes in two AVX registers, with the products of four bytes in one instruction: processors from
+// Alder Lake on that have no AVX-512.
 #pragma once
 #include "kernels/cpu/lanes_avx2.h"
 

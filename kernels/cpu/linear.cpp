@@ -65,7 +65,7 @@ class LinearRun {
             inputs_.push_back(form);
             const std::int32_t* order = in.permutation.empty() ? nullptr : in.permutation.data();
             // Whole panels, so that no two workers write into one cache line.
-            const std::int64_t grain = x_.rows > 16 ? plan_.size / terms_ : 4;
+            const std::int64_t grain = x_.rows > max_panel_rows ? plan_.size / terms_ : 4;
             backend_.pool_.parallel_for(x_.rows, grain,
                                         [&](int worker, std::int64_t begin, std::int64_t end) {
                                             for (std::int64_t r = begin; r < end; ++r)
