@@ -101,25 +101,31 @@ void bench_experts(Backend& backend, const std::string& filter, const Printer& p
         std::unique_ptr<MixtureBench> bench;
         for (const int rows : row_counts) {
             const std::string name = std::string(m.name) + ", rows " + std::to_string(rows);
-            if (!filter.empty() && name.find(filter) == std::string::npos) continue;
-            if (!bench) bench = std::make_unique<MixtureBench>(backend, m);
-            bench->prepare(rows);
-            const double bytes = bench->bytes_of_expert() * bench->used_experts();
             const double ops = 6.0 * rows * m.per_row * double(m.hidden) * double(m.width);
-            int turn = 0;
-            auto time = [&](auto op) {
-                return time_of(backend, [&] {
+            bool prepared = false;
+            auto line = [&](const std::string& part, auto op, auto bytes, double share_of_ops) {
+                const std::string whole = name + ": " + part;
+                if (!filter.empty() && whole.find(filter) == std::string::npos) return;
+                if (!bench) bench = std::make_unique<MixtureBench>(backend, m);
+                if (!prepared) bench->prepare(rows);
+                prepared = true;
+                int turn = 0;
+                const double seconds = time_of(backend, [&] {
                     const int c = turn++ % choices;
-                    backend.run({}, [&] { op(c); });
+                    backend.run({}, [&] { op(*bench, c); });
                 });
+                print.line(whole, seconds, bytes(*bench), ops * share_of_ops, share_of_ops > 0);
             };
-            const double share = bench->gate_up_share();
-            print.line(name + ": gate_up", time([&](int c) { bench->gate_up(c); }), bytes * share,
-                       ops * 2 / 3, true);
-            print.line(name + ": down", time([&](int c) { bench->down(c); }), bytes * (1 - share), ops / 3,
-                       true);
-            print.line(name + ": route", time([&](int c) { bench->route(c); }), double(rows * m.experts) * 4,
-                       0, false);
+            auto expert_bytes = [](const MixtureBench& b) { return b.bytes_of_expert() * b.used_experts(); };
+            line(
+                "gate_up", [](MixtureBench& b, int c) { b.gate_up(c); },
+                [&](const MixtureBench& b) { return expert_bytes(b) * b.gate_up_share(); }, 2.0 / 3);
+            line(
+                "down", [](MixtureBench& b, int c) { b.down(c); },
+                [&](const MixtureBench& b) { return expert_bytes(b) * (1 - b.gate_up_share()); }, 1.0 / 3);
+            line(
+                "route", [](MixtureBench& b, int c) { b.route(c); },
+                [&](const MixtureBench&) { return double(rows * m.experts) * 4; }, 0);
         }
     }
 }
