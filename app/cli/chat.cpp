@@ -6,6 +6,7 @@
 
 #include "app/cli/common.h"
 #include "app/cli/sampling.h"
+#include "engine/text/fit_context.h"
 #include "kernels/error.h"
 
 namespace recto::cli {
@@ -15,7 +16,14 @@ struct ChatCommand {
     CommonOptions common;
     SamplingFlags sampling;
     std::string system;
+    std::string context_end = "stop";
 };
+
+ContextEnd context_end_of(const std::string& name) {
+    return name == "truncate"      ? ContextEnd::truncate
+           : name == "drop-oldest" ? ContextEnd::drop_oldest
+                                   : ContextEnd::stop;
+}
 
 constexpr const char* help_text =
     "/help          this list\n"
@@ -31,6 +39,7 @@ class Conversation {
     Conversation(const ChatCommand& options, std::shared_ptr<const Model> model)
         : model_(std::move(model)),
           engine_(model_, engine_options(options.common)),
+          context_end_(context_end_of(options.context_end)),
           show_hints_(isatty(STDIN_FILENO) != 0) {
         sampling_.max_tokens = std::nullopt;
         sampling_.temperature = 0.7;
@@ -94,13 +103,37 @@ class Conversation {
         return true;
     }
 
-    Request make_request() const {
+    // Room for the answer: as many tokens as it may have, at most a quarter of the context.
+    ContextLimit context_limit() const {
+        const int context = engine_.max_model_len();
+        return {context_end_, context,
+                std::min(sampling_.max_tokens.value_or(context), std::max(1, context / 4))};
+    }
+
+    // What the model cannot be given any more leaves the conversation for good, so that the next turn begins
+    // with what this one has in the cache.
+    void forget(const FittedContext& fitted) {
+        if (fitted.left_out_tokens == 0) return;
+        for (auto i = fitted.left_out.rbegin(); i != fitted.left_out.rend(); ++i)
+            messages_.erase(*i);
+        std::fprintf(stderr, "[the context of %d tokens is full: left out %s, %d tokens]\n",
+                     engine_.max_model_len(),
+                     fitted.left_out.empty()
+                         ? "the beginning of the prompt"
+                         : ("the " + std::to_string(fitted.left_out.size()) + " oldest messages").c_str(),
+                     fitted.left_out_tokens);
+    }
+
+    Request make_request() {
         TemplateOptions options;
         const Tokenizer& tokenizer = *model_->tokenizer;
         options.bos_token = tokenizer.spelling(tokenizer.bos());
         if (!tokenizer.eos().empty()) options.eos_token = tokenizer.spelling(tokenizer.eos().front());
         Request request;
-        request.prompt = encode_pieces(tokenizer, model_->chat_template->render(messages_, options));
+        FittedContext fitted =
+            fit_context(messages_, *model_->chat_template, options, tokenizer, context_limit());
+        forget(fitted);
+        request.prompt = std::move(fitted.ids);
         request.sampling = sampling_;
         request.owner = 1;
         return request;
@@ -150,6 +183,7 @@ class Conversation {
     SamplingParams sampling_;
     Json messages_;
     std::string system_;
+    ContextEnd context_end_;
     bool show_hints_ = false;
 };
 
@@ -176,6 +210,12 @@ void add_chat(CLI::App& app, int& code) {
     auto options = std::make_shared<ChatCommand>();
     CLI::App* command = app.add_subcommand("chat", "Talk with a model in the terminal");
     command->add_option("--system", options->system, "system prompt");
+    command
+        ->add_option(
+            "--context-end", options->context_end,
+            "when the conversation outgrows the context: stop, truncate (the prompt loses its beginning) "
+            "or drop-oldest (whole turns are left out)")
+        ->check(CLI::IsMember({"stop", "truncate", "drop-oldest"}));
     add_common_options(*command, options->common);
     options->sampling.add_to(*command);
     command->callback([options, &code] { code = run(*options); });

@@ -163,6 +163,34 @@ class TestStarter : public QObject {
         }
     }
 
+    // Six turns in a context of 96 tokens. With drop-oldest every one is answered and what was left out is
+    // said; with stop the conversation says that it is full.
+    void a_full_context_is_said() {
+        QByteArray talk;
+        for (const char* what : {"red", "green", "blue", "black", "white", "grey"})
+            talk += QByteArray("Please name something that is ") + what + " in one word.\n";
+        const QStringList flags = {"chat", "--temperature",   "0", "--max-tokens",
+                                   "6",    "--max-model-len", "96"};
+        Run run = run_cli(flags + QStringList{"--context-end", "drop-oldest"}, talk);
+        QVERIFY2(run.code == 0, run.all().c_str());
+        QCOMPARE(run.out.count('\n'), 6);
+        QVERIFY2(run.err.startsWith("[the context of 96 tokens is full: left out the "), run.all().c_str());
+        QVERIFY2(run.err.contains(" oldest messages, ") && !run.err.contains("recto-cli"), run.all().c_str());
+
+        run = run_cli(flags, talk);
+        QVERIFY2(run.code == 0, run.all().c_str());
+        QVERIFY2(run.err.startsWith("recto-cli: the conversation has ") &&
+                     run.err.contains("but the context holds 96, of which 6 are kept for the answer"),
+                 run.all().c_str());
+        QVERIFY2(run.out.count('\n') < 6, run.all().c_str());
+
+        run = run_cli(flags + QStringList{"--context-end", "truncate"}, talk);
+        QVERIFY2(run.code == 0 && run.err.contains("left out the beginning of the prompt, "),
+                 run.all().c_str());
+        run = run_cli(flags + QStringList{"--context-end", "forget"}, talk);
+        QCOMPARE(run.code, 2);
+    }
+
     // Two turns through a pipe. A second program, given the same messages, must answer the same: the chat
     // reuses cached blocks, the other computes everything.
     void chat_through_a_pipe() {
