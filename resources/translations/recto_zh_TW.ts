@@ -1312,6 +1312,14 @@ loaded in %6</source>
         </translation>
     </message>
     <message>
+        <source>swap out block %1 of %2 to host memory</source>
+        <translation>換出 %2 的區塊 %1 至主記憶體</translation>
+    </message>
+    <message>
+        <source>swap in block %1 for %2 from host memory</source>
+        <translation>從主記憶體換入 區塊 %1，供 %2</translation>
+    </message>
+    <message>
         <source>alloc</source>
         <translation>配置</translation>
     </message>
@@ -1334,6 +1342,14 @@ loaded in %6</source>
     <message>
         <source>preempt</source>
         <translation>搶占</translation>
+    </message>
+    <message>
+        <source>swap out</source>
+        <translation>換出</translation>
+    </message>
+    <message>
+        <source>swap in</source>
+        <translation>換入</translation>
     </message>
     <message>
         <source>Step</source>
