@@ -103,7 +103,7 @@ void lay_out(PackedPart& p, Activations mode) {
     (void)mode;
 }
 
-// Buffers of one packing worker: the planes of 16 rows.
+// Buffers of one packing worker: the planes of the rows that are read at once.
 struct TileBuffers {
     std::vector<std::uint8_t> q, zero_point, offset_factor;
     std::vector<float> scale, offset;
@@ -112,14 +112,14 @@ struct TileBuffers {
     std::vector<std::uint8_t> dense;
 };
 
-void fit(TileBuffers& b, const PackedPart& p) {
+void fit(TileBuffers& b, const PackedPart& p, std::size_t rows) {
     if (!p.form.grouped) {
-        b.dense.resize(std::size_t(p.cols) * lanes * dtype_bytes(p.form.dense));
+        b.dense.resize(std::size_t(p.cols) * rows * dtype_bytes(p.form.dense));
         return;
     }
-    const auto groups = std::size_t(p.groups) * lanes;
-    const auto super = std::size_t((p.cols + super_group - 1) / super_group) * lanes;
-    b.q.resize(std::size_t(p.cols) * lanes);
+    const auto groups = std::size_t(p.groups) * rows;
+    const auto super = std::size_t((p.cols + super_group - 1) / super_group) * rows;
+    b.q.resize(std::size_t(p.cols) * rows);
     b.scale.resize(groups);
     b.offset.resize(groups);
     b.zero_point.resize(groups);
@@ -139,26 +139,29 @@ void transpose_plane(std::uint8_t* plane, const S* rows, std::size_t count, int 
     }
 }
 
-void pack_planes(const PackedPart& p, const TileBuffers& b, int n, std::uint8_t* tile) {
+// Of n rows from row `first` of the buffers on.
+void pack_planes(const PackedPart& p, const TileBuffers& b, std::size_t first, int n, std::uint8_t* tile) {
     const auto groups = std::size_t(p.groups);
     const auto super = std::size_t((p.cols + super_group - 1) / super_group);
+    const std::size_t at = first * groups, super_at = first * super;
     auto same = [](auto v) { return v; };
     auto to_f16 = [](float v) { return f32_to_f16(v); };
     switch (p.form.scale) {
         case ScaleForm::f16:
-            transpose_plane<std::uint16_t>(tile, b.scale.data(), groups, n, to_f16);
+            transpose_plane<std::uint16_t>(tile, b.scale.data() + at, groups, n, to_f16);
             break;
         case ScaleForm::bf16:
-            transpose_plane<std::uint16_t>(tile, b.scale.data(), groups, n,
+            transpose_plane<std::uint16_t>(tile, b.scale.data() + at, groups, n,
                                            [](float v) { return f32_to_bf16(v); });
             break;
         case ScaleForm::f32:
-            transpose_plane<float>(tile, b.scale.data(), groups, n, same);
+            transpose_plane<float>(tile, b.scale.data() + at, groups, n, same);
             break;
         case ScaleForm::f16_times_u6:
         case ScaleForm::f16_times_i8:
-            transpose_plane<std::uint16_t>(tile, b.super_scale.data(), super, n, same);
-            transpose_plane<std::int8_t>(tile + super * lanes * 2, b.scale_factor.data(), groups, n, same);
+            transpose_plane<std::uint16_t>(tile, b.super_scale.data() + super_at, super, n, same);
+            transpose_plane<std::int8_t>(tile + super * lanes * 2, b.scale_factor.data() + at, groups, n,
+                                         same);
             break;
     }
     std::uint8_t* plane = tile + p.offset_plane;
@@ -166,23 +169,24 @@ void pack_planes(const PackedPart& p, const TileBuffers& b, int n, std::uint8_t*
         case OffsetForm::none:
             break;
         case OffsetForm::f16:
-            transpose_plane<std::uint16_t>(plane, b.offset.data(), groups, n, to_f16);
+            transpose_plane<std::uint16_t>(plane, b.offset.data() + at, groups, n, to_f16);
             break;
         case OffsetForm::f32:
-            transpose_plane<float>(plane, b.offset.data(), groups, n, same);
+            transpose_plane<float>(plane, b.offset.data() + at, groups, n, same);
             break;
         case OffsetForm::f16_times_u6:
-            transpose_plane<std::uint16_t>(plane, b.super_offset.data(), super, n, same);
-            transpose_plane<std::uint8_t>(plane + super * lanes * 2, b.offset_factor.data(), groups, n, same);
+            transpose_plane<std::uint16_t>(plane, b.super_offset.data() + super_at, super, n, same);
+            transpose_plane<std::uint8_t>(plane + super * lanes * 2, b.offset_factor.data() + at, groups, n,
+                                          same);
             break;
         case OffsetForm::zero_point:
             if (p.form.integer != QuantInt::u4) {
-                transpose_plane<std::uint8_t>(plane, b.zero_point.data(), groups, n, same);
+                transpose_plane<std::uint8_t>(plane, b.zero_point.data() + at, groups, n, same);
                 break;
             }
             for (int r = 0; r < n; ++r) {
                 for (std::size_t g = 0; g < groups; ++g) {
-                    const std::uint8_t z = b.zero_point[std::size_t(r) * groups + g];
+                    const std::uint8_t z = b.zero_point[at + std::size_t(r) * groups + g];
                     plane[g * 8 + std::size_t(r % 8)] |= std::uint8_t(r < 8 ? z & 15 : z << 4);
                 }
             }
@@ -191,14 +195,14 @@ void pack_planes(const PackedPart& p, const TileBuffers& b, int n, std::uint8_t*
 }
 
 // Four inputs of a row are one 32-bit word of the tile, so a row is written word by word, 64 bytes apart.
-void pack_values(const PackedPart& p, const TileBuffers& b, int n, std::uint8_t* values) {
+void pack_values(const PackedPart& p, const std::uint8_t* rows, int n, std::uint8_t* values) {
     const std::int64_t padded =
         p.chunk * p.chunks;  // a group is either a multiple of the chunk or the whole row
     std::vector<std::uint8_t> row(std::size_t(padded), 0);
     const bool nibbles = p.form.integer == QuantInt::u4;
     const std::uint8_t flip = p.form.integer == QuantInt::i8 ? 0x80 : 0;
     for (int r = 0; r < n; ++r) {
-        const std::uint8_t* q = b.q.data() + std::size_t(r) * std::size_t(p.cols);
+        const std::uint8_t* q = rows + std::size_t(r) * std::size_t(p.cols);
         std::uint8_t* out = values + 4 * r;
         if (padded != p.cols) {
             std::memcpy(row.data(), q, std::size_t(p.cols));
@@ -237,17 +241,19 @@ void interleave(const std::uint8_t* rows, std::int64_t cols, int n, std::uint8_t
     }
 }
 
-void pack_tile(const WeightRows& source, const PackedPart& p, std::int64_t t, TileBuffers& b) {
+void pack_dense_tile(const WeightRows& source, const PackedPart& p, std::int64_t t, TileBuffers& b) {
     std::uint8_t* tile = p.data.data() + std::size_t(t) * p.tile_bytes;
     const int n = int(std::min<std::int64_t>(lanes, p.rows - t * lanes));
-    if (!p.form.grouped) {
-        source.read_dense(t * lanes, n, b.dense.data());
-        if (p.form.dense == DType::f32)
-            interleave<std::uint32_t>(b.dense.data(), p.cols, n, tile);
-        else
-            interleave<std::uint16_t>(b.dense.data(), p.cols, n, tile);
-        return;
-    }
+    source.read_dense(t * lanes, n, b.dense.data());
+    if (p.form.dense == DType::f32)
+        interleave<std::uint32_t>(b.dense.data(), p.cols, n, tile);
+    else
+        interleave<std::uint16_t>(b.dense.data(), p.cols, n, tile);
+}
+
+// The tiles from t to `end`, read at once.
+void pack_tiles(const WeightRows& source, const PackedPart& p, std::int64_t t, std::int64_t end,
+                TileBuffers& b) {
     WeightPlanes planes;
     planes.q = b.q.data();
     if (composed(p.form)) {
@@ -262,9 +268,35 @@ void pack_tile(const WeightRows& source, const PackedPart& p, std::int64_t t, Ti
         planes.super_offset = b.super_offset.data();
         planes.offset_factor = b.offset_factor.data();
     }
-    source.read(t * lanes, n, planes);
-    pack_planes(p, b, n, tile);
-    pack_values(p, b, n, tile + p.values);
+    source.read(t * lanes, std::min(end * lanes, p.rows) - t * lanes, planes);
+    for (std::size_t first = 0; t < end; ++t, first += lanes) {
+        std::uint8_t* tile = p.data.data() + std::size_t(t) * p.tile_bytes;
+        const int n = int(std::min<std::int64_t>(lanes, p.rows - t * lanes));
+        pack_planes(p, b, first, n, tile);
+        pack_values(p, b.q.data() + first * std::size_t(p.cols), n, tile + p.values);
+    }
+}
+
+void pack_part(const WeightRows& source, const PackedPart& p, ThreadPool& pool,
+               std::vector<TileBuffers>& buffers) {
+    const auto threads = std::int64_t(pool.threads());
+    // Tiles read at once: what the source likes, as long as every worker has some.
+    const std::int64_t run = p.form.grouped
+                                 ? std::clamp<std::int64_t>(source.preferred_rows() / lanes, 1,
+                                                            std::max<std::int64_t>(1, p.tiles / threads))
+                                 : 1;
+    const std::int64_t runs = (p.tiles + run - 1) / run;
+    pool.parallel_for(runs, std::max<std::int64_t>(1, runs / (threads * 4)),
+                      [&](int worker, std::int64_t begin, std::int64_t end) {
+                          TileBuffers& b = buffers[std::size_t(worker)];
+                          fit(b, p, std::size_t(run * lanes));
+                          for (std::int64_t i = begin; i < end; ++i) {
+                              if (p.form.grouped)
+                                  pack_tiles(source, p, i * run, std::min((i + 1) * run, p.tiles), b);
+                              else
+                                  pack_dense_tile(source, p, i, b);
+                          }
+                      });
 }
 
 int input_of(PackedMatrix& m, const WeightRows& source, const PackedPart& p) {
@@ -339,16 +371,8 @@ std::unique_ptr<PackedMatrix> pack_matrix(std::span<const WeightRows* const> sou
         m->parts.push_back(std::move(p));
     }
     std::vector<TileBuffers> buffers(std::size_t(pool.threads()));
-    for (std::size_t i = 0; i < sources.size(); ++i) {
-        const PackedPart& p = m->parts[i];
-        const std::int64_t grain = std::max<std::int64_t>(1, p.tiles / (std::int64_t(pool.threads()) * 4));
-        pool.parallel_for(p.tiles, grain, [&](int worker, std::int64_t begin, std::int64_t end) {
-            TileBuffers& b = buffers[std::size_t(worker)];
-            fit(b, p);
-            for (std::int64_t t = begin; t < end; ++t)
-                pack_tile(*sources[i], p, t, b);
-        });
-    }
+    for (std::size_t i = 0; i < sources.size(); ++i)
+        pack_part(*sources[i], m->parts[i], pool, buffers);
     return m;
 }
 
