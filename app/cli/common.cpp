@@ -189,13 +189,17 @@ EngineOptions engine_options(const CommonOptions& o) {
     return e;
 }
 
+void check_quantization(const CommonOptions& o, const ModelSource& source) {
+    if (o.quantization == "auto" || o.quantization == source.quantization_method()) return;
+    throw Error(ErrorKind::input,
+                source.path().string() + ": expected " + o.quantization +
+                    (o.quantization == "none" ? " (weights that are not quantized)" : " weights") +
+                    " as --quantization says, found " + source.quantization());
+}
+
 std::shared_ptr<const Model> load(const CommonOptions& o, std::shared_ptr<Backend> backend) {
     const std::filesystem::path path = model_path(o);
-    if (o.quantization == "awq" || o.quantization == "gptq" || o.quantization == "compressed-tensors") {
-        const auto source = open_model(path);
-        throw Error(ErrorKind::input, path.string() + ": expected " + o.quantization +
-                                          " weights as --quantization says, found " + source->quantization());
-    }
+    if (o.quantization != "auto") check_quantization(o, *open_model(path));
     const bool show = isatty(STDERR_FILENO) != 0;
     auto cancel = std::make_shared<std::atomic<bool>>(false);
     const auto progress = [&](const LoadProgress& p) {
@@ -204,6 +208,8 @@ std::shared_ptr<const Model> load(const CommonOptions& o, std::shared_ptr<Backen
     };
     auto model = load_model(path, std::move(backend), load_options(o), progress, cancel);
     if (show) std::fputs("\r\033[K", stderr);
+    for (const std::string& warning : model->warnings)
+        std::cerr << "recto-cli: warning: " << warning << '\n';
     return model;
 }
 

@@ -48,6 +48,9 @@ void add_common_options(CLI::App& command, CommonOptions& options);
 std::filesystem::path model_path(const CommonOptions& options);  // Error(input) if the starter is not there
 std::shared_ptr<Backend> make_backend(
     const CommonOptions& options);  // Error(argument, runtime): never another device than asked for
+// Error(input) if --quantization says something else than what the tensors are.
+void check_quantization(const CommonOptions& options, const ModelSource& source);
+// Warnings of the model go to the error stream.
 std::shared_ptr<const Model> load(const CommonOptions& options, std::shared_ptr<Backend> backend);
 LoadOptions load_options(const CommonOptions& options);
 EngineOptions engine_options(const CommonOptions& options);

@@ -30,20 +30,14 @@ Json describe(const ModelSource& source, const DeviceInfo& device, const LoadOpt
         if (!files.chat_template.empty())
             template_info = {{"source", files.chat_template_source}, {"bytes", files.chat_template.size()}};
     }
-    std::int64_t parameters = 0;
-    for (const TensorInfo& t : source.tensors()) {
-        std::int64_t n = 1;
-        for (const std::int64_t d : t.shape)
-            n *= d;
-        parameters += n;
-    }
     return {{"path", source.path().string()},
             {"format", source.format()},
             {"architecture", c.architecture},
             {"family", c.family},
             {"name", c.name},
             {"quantization", source.quantization()},
-            {"parameters", parameters},
+            {"warnings", source.warnings()},
+            {"parameters", source.parameters()},
             {"file_bytes", source.file_bytes()},
             {"layers", c.layers},
             {"hidden", c.hidden},
@@ -99,10 +93,13 @@ void print(const Json& d) {
               << " KiB a token (" << mib(m["full_context_kv_bytes"]) << " for a full context)\n"
               << "memory free   " << mib(m["free_bytes"])
               << "; longest context that fits: " << m["longest_context"] << " tokens\n";
+    for (const Json& warning : d["warnings"])
+        std::cout << "warning       " << text(warning) << "\n";
 }
 
 int run(const InspectCommand& o) {
     const auto source = open_model(model_path(o.common));
+    check_quantization(o.common, *source);
     Json description = describe(*source, make_backend(o.common)->device(), load_options(o.common));
     if (o.tensors) {
         Json list = Json::array();

@@ -107,6 +107,8 @@ class FolderSource final : public ModelSource {
         return infos;
     }
 
+    std::int64_t parameters() const override { return modules_->parameters(); }
+
     std::unique_ptr<WeightRows> weight(TensorRole role, int layer, int expert) const override {
         const TensorPlace where = place(role, layer, expert);
         if (is_stacked(role)) return stacked_expert(where);

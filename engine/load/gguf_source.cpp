@@ -66,6 +66,17 @@ class GgufSource final : public ModelSource {
         return infos;
     }
 
+    std::int64_t parameters() const override {
+        std::int64_t all = 0;
+        for (const auto& tensor : files_->tensors()) {
+            std::int64_t n = 1;
+            for (const auto dim : row_major_shape(tensor))
+                n *= dim;
+            all += n;
+        }
+        return all;
+    }
+
     std::unique_ptr<WeightRows> weight(TensorRole role, int layer, int expert) const override {
         const TensorPlace where = place(role, layer, expert);
         const GgufTensor* tensor = find(where, ".weight");

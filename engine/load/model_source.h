@@ -66,6 +66,7 @@ class ModelSource {
     virtual const GenerationDefaults& generation_defaults() const = 0;
     virtual std::uint64_t file_bytes() const = 0;       // of all weight files
     virtual std::vector<TensorInfo> tensors() const = 0;
+    virtual std::int64_t parameters() const = 0;         // weights, norms and biases, however they are stored
     virtual TokenizerFiles tokenizer_files() const = 0;
     virtual bool has_tokenizer() const = 0;
 

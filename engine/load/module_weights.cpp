@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "engine/load/name_map.h"
 #include "engine/load/quantized_module.h"
@@ -95,6 +96,24 @@ std::unique_ptr<WeightRows> ModuleWeights::open(const std::string& module, std::
     matrix.bias = std::move(bias);
     matrix.keep_alive = tensors_;
     return make_dense_rows(type->dtype, type->name, std::move(matrix));
+}
+
+std::int64_t ModuleWeights::parameters() const {
+    std::set<std::string> quantized;
+    std::int64_t all = 0;
+    for (const auto& one : checked_)
+        if (one.method != QuantMethod::none && quantized.insert(one.module).second)
+            all += one.rows * one.cols;
+    for (const SafeTensor* tensor : tensors_->tensors()) {
+        const auto dot = tensor->name.rfind('.');
+        const bool part = dot != std::string::npos && quantized.contains(tensor->name.substr(0, dot)) &&
+                          tensor->name.substr(dot) != ".bias";
+        std::int64_t n = part ? 0 : 1;
+        for (const auto dim : tensor->shape)
+            n *= dim;
+        all += n;
+    }
+    return all;
 }
 
 const ModuleWeights::Checked* ModuleWeights::main_form() const {

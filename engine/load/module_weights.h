@@ -39,6 +39,9 @@ class ModuleWeights {
     std::unique_ptr<WeightRows> open(const std::string& module, std::int64_t rows, std::int64_t cols,
                                      std::vector<float> bias = {}) const;
 
+    // In all files: quantized modules count what they stand for, once checked, and their tensors do not.
+    std::int64_t parameters() const;
+
     // Of all modules checked so far: what takes most of the quantized ones, and which are not quantized, as
     // in "AWQ gemm, 4 bit, group 128 (lm_head F16)"; empty if none is quantized.
     std::string describe() const;
