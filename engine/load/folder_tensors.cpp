@@ -52,9 +52,9 @@ FolderTensors::FolderTensors(const fs::path& folder) {
     if (fs::exists(index, error)) {
         open_index(folder, index);
     } else if (fs::exists(folder / "model.safetensors", error)) {
-        open_single(folder, "model.safetensors");
+        place_all(open_shard(folder, "model.safetensors"));
     } else if (others.size() == 1) {
-        open_single(folder, others.front());
+        place_all(open_shard(folder, others.front()));
     } else {
         refuse_pickles(folder);
         refuse(folder.string(),
@@ -65,18 +65,23 @@ FolderTensors::FolderTensors(const fs::path& folder) {
     }
 }
 
+FolderTensors::FolderTensors(std::span<const std::byte> file, const std::string& label) {
+    shards_.push_back({nullptr, file.size(), std::make_unique<const Safetensors>(file, label)});
+    place_all(0);
+}
+
 std::size_t FolderTensors::open_shard(const fs::path& folder, const std::string& file) {
     const fs::path path = folder / file;
     check_link(folder, path);
     Shard shard;
     shard.map = std::make_unique<const MappedFile>(path);
+    shard.bytes = shard.map->bytes().size();
     shard.tensors = std::make_unique<const Safetensors>(shard.map->bytes(), path.string());
     shards_.push_back(std::move(shard));
     return shards_.size() - 1;
 }
 
-void FolderTensors::open_single(const fs::path& folder, const std::string& file) {
-    const std::size_t shard = open_shard(folder, file);
+void FolderTensors::place_all(std::size_t shard) {
     for (const auto& tensor : shards_[shard].tensors->tensors())
         places_[tensor.name] = {&tensor, shard};
 }
@@ -115,18 +120,18 @@ std::vector<const SafeTensor*> FolderTensors::tensors() const {
 std::uint64_t FolderTensors::bytes() const {
     std::uint64_t sum = 0;
     for (const auto& shard : shards_)
-        sum += shard.map->bytes().size();
+        sum += shard.bytes;
     return sum;
 }
 
 void FolderTensors::prefetch() const {
     for (const auto& shard : shards_)
-        shard.map->prefetch();
+        if (shard.map) shard.map->prefetch();
 }
 
 void FolderTensors::release() const {
     for (const auto& shard : shards_)
-        shard.map->release();
+        if (shard.map) shard.map->release();
 }
 
 }  // namespace recto

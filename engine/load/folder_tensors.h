@@ -2,7 +2,9 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,8 @@ class FolderTensors {
   public:
     // Error(input). A folder with pickles only is refused with how to convert it.
     explicit FolderTensors(const std::filesystem::path& folder);
+    // One file that is in memory already, which must outlive the object.
+    FolderTensors(std::span<const std::byte> file, const std::string& label);
 
     const SafeTensor* find(const std::string& name) const;  // null if there is none
     std::vector<const SafeTensor*> tensors() const;         // every one that find() gives, by file
@@ -26,7 +30,8 @@ class FolderTensors {
 
   private:
     struct Shard {
-        std::unique_ptr<const MappedFile> map;
+        std::unique_ptr<const MappedFile> map;  // null for a file in memory
+        std::uint64_t bytes = 0;
         std::unique_ptr<const Safetensors> tensors;
     };
     struct Place {
@@ -36,7 +41,7 @@ class FolderTensors {
 
     std::size_t open_shard(const std::filesystem::path& folder, const std::string& file);
     void open_index(const std::filesystem::path& folder, const std::filesystem::path& index);
-    void open_single(const std::filesystem::path& folder, const std::string& file);
+    void place_all(std::size_t shard);
 
     std::vector<Shard> shards_;
     std::map<std::string, Place> places_;

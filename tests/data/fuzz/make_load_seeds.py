@@ -5,12 +5,15 @@ Versions used for the stored files: gguf 0.19.0, safetensors 0.8.0, numpy 2.3.5.
 """
 import json
 import os
+import sys
 
 import gguf
 import numpy as np
-from safetensors.numpy import save_file
+from safetensors.numpy import save, save_file
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "load"))
+import quantized_formats as q  # noqa: E402
 
 
 def path(target, name):
@@ -99,3 +102,32 @@ others = {
 for name, content in others.items():
     with open(path("fuzz_config", name), "w") as f:
         json.dump(content, f)
+
+
+def module(name, tensors, rows, cols, config):
+    """What fuzz_quantized.cpp takes apart."""
+    file = save({f"layers.0.m.{part}": np.ascontiguousarray(t) for part, t in tensors.items()})
+    with open(path("fuzz_quantized", name), "wb") as f:
+        f.write(bytes([rows - 1, cols - 1]) + json.dumps(config).encode() + b"\0" + file)
+
+
+rng = np.random.default_rng(4)
+for bits, rows, cols, group in ((4, 16, 64, 32), (8, 8, 32, 32)):
+    groups = cols // group
+    codes, zeros = rng.integers(0, 1 << bits, (rows, cols)), rng.integers(0, 1 << bits, (rows, groups))
+    scales = rng.uniform(0.01, 0.1, (rows, groups)).astype(np.float16)
+    gptq = {"quant_method": "gptq", "bits": bits, "group_size": group, "desc_act": True, "sym": False,
+            "dynamic": {"-:.*head": {}, "+:.*down": {"bits": 8}}, "meta": {"quantizer": ["gptqmodel:1.0.0"]}}
+    module(f"gptq{bits}", q.pack_gptq(codes, zeros, scales, bits, True, q.scattered(cols, group, rng)), rows, cols, gptq)
+    ct = {"quant_method": "compressed-tensors", "format": "pack-quantized", "ignore": ["re:.*head", "lm_head"],
+          "config_groups": {"g": {"targets": ["Linear"], "weights": {"num_bits": bits, "group_size": group}}}}
+    module(f"ct{bits}", q.pack_compressed(codes, zeros, scales, bits, "packed", q.scattered(cols, group, rng)), rows, cols,
+           ct)
+    module(f"ct{bits}_int8", q.pack_compressed(codes, zeros, scales, bits, "int8"), rows, cols, ct)
+    if bits == 8:
+        continue
+    for version, tensors in (("gemm", q.pack_gemm(codes, zeros, scales)), ("gemv", q.pack_gemv(codes, zeros, scales, group)),
+                             ("gemv_fast", q.pack_fast(codes, zeros, scales, group))):
+        module(f"awq_{version}", tensors, rows, cols,
+               {"quant_method": "awq", "bits": 4, "group_size": group, "version": version,
+                "modules_to_not_convert": ["gate"]})
