@@ -60,6 +60,7 @@ const SafeTensor& ModuleWeights::dense(const std::string& module, std::int64_t r
 }
 
 void ModuleWeights::check(const std::string& module, std::int64_t rows, std::int64_t cols) {
+    if (!checked_names_.insert(module).second) return;
     if (const auto found = find_quantized(*tensors_, config_, module, rows, cols)) {
         checked_.push_back({module, rows, cols, found->describe(), found->method(),
                             found->tensors.packed->data.size(), found->order != nullptr});

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,7 @@ class ModuleWeights {
     std::string folder_;
     QuantizationConfig config_;
     std::vector<Checked> checked_;
+    std::set<std::string> checked_names_;  // fused modules are asked for once for each of their parts
 };
 
 }  // namespace recto
