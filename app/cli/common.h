@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/save/byte_sink.h"
 #include "kernels/error.h"
 
 namespace recto::cli {
@@ -63,6 +64,9 @@ void clear_interrupt();  // the interruption was for one answer only
 std::string read_file(const std::string& path);  // "-" is standard input; Error(input)
 std::string exact_double(double value);          // shortest text that reads back the same
 
+// Shows the share on standard error if that is a terminal, and throws Error(cancelled) once interrupted.
+SaveProgress save_progress(const char* what);
+
 // Text as JSON; discarded if it is none or nested too deep: the caller refuses it in its own words.
 Json parse_value(const std::string& text);
 
@@ -77,6 +81,8 @@ void add_template(CLI::App& app, int& code);
 void add_logits(CLI::App& app, int& code);
 void add_perplexity(CLI::App& app, int& code);
 void add_inspect(CLI::App& app, int& code);
+void add_convert(CLI::App& app, int& code);
+void add_make_model(CLI::App& app, int& code);
 void add_bench(CLI::App& app, int& code);
 void add_kernels(CLI::App& app, int& code);
 void add_version(CLI::App& app, int& code);

@@ -79,6 +79,8 @@ int main(int argc, char** argv) {
     add_logits(app, code);
     add_perplexity(app, code);
     add_inspect(app, code);
+    add_convert(app, code);
+    add_make_model(app, code);
     add_bench(app, code);
     add_kernels(app, code);
     add_version(app, code);

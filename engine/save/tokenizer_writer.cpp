@@ -1,0 +1,215 @@
+#include "engine/save/tokenizer_writer.h"
+
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+
+#include "engine/text/gguf_pre.h"
+#include "engine/text/sentencepiece_proto.h"
+#include "kernels/error.h"
+
+namespace recto {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using GgufVocabulary = TokenizerFiles::GgufVocabulary;
+
+enum GgufTokenType { unknown_type = 2, control_type = 3, user_type = 4, unused_type = 5 };
+
+std::int32_t type_of(const GgufVocabulary& v, std::size_t id) {
+    return v.types.empty() ? 1 : v.types[id];
+}
+
+bool is_special(std::int32_t type) {
+    return type == unknown_type || type == control_type;
+}
+
+// Every token that a text can become, added ones too: the library numbers added tokens that the model's
+// vocabulary lacks by itself.
+Json vocabulary_json(const GgufVocabulary& v) {
+    Json vocabulary = Json::object();
+    for (std::size_t id = 0; id < v.tokens.size(); ++id)
+        if (type_of(v, id) != unused_type) vocabulary[v.tokens[id]] = id;
+    return vocabulary;
+}
+
+Json merges_json(const GgufVocabulary& v) {
+    Json merges = Json::array();
+    for (const std::string& line : v.merges) {
+        const std::size_t blank = line.find(' ', 1);
+        merges.push_back({line.substr(0, blank), line.substr(blank + 1)});
+    }
+    return merges;
+}
+
+Json added_json(const GgufVocabulary& v) {
+    Json added = Json::array();
+    for (std::size_t id = 0; id < v.tokens.size(); ++id) {
+        const std::int32_t type = type_of(v, id);
+        if (!is_special(type) && type != user_type) continue;
+        added.push_back({{"id", id},
+                         {"content", v.tokens[id]},
+                         {"single_word", false},
+                         {"lstrip", false},
+                         {"rstrip", false},
+                         {"normalized", false},
+                         {"special", is_special(type)}});
+    }
+    return added;
+}
+
+Json pre_tokenizer_json(const GgufPreTokenizer& pre) {
+    Json steps = Json::array();
+    for (const auto& pattern : pre.patterns)
+        steps.push_back({{"type", "Split"},
+                         {"pattern", {{"Regex", pattern}}},
+                         {"behavior", "Isolated"},
+                         {"invert", false}});
+    steps.push_back(
+        {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}});
+    return {{"type", "Sequence"}, {"pretokenizers", steps}};
+}
+
+Json byte_level() {
+    return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
+}
+
+Json post_processor_json(const GgufVocabulary& v) {
+    if (!v.add_bos || v.bos < 0) return byte_level();
+    const std::string& bos = v.tokens[std::size_t(v.bos)];
+    const Json begin = {{"SpecialToken", {{"id", bos}, {"type_id", 0}}}};
+    const auto text = [](const char* id, int type) -> Json {
+        return {{"Sequence", {{"id", id}, {"type_id", type}}}};
+    };
+    const Json second = {{"SpecialToken", {{"id", bos}, {"type_id", 1}}}};
+    return {{"type", "TemplateProcessing"},
+            {"single", Json::array({begin, text("A", 0)})},
+            {"pair", Json::array({begin, text("A", 0), second, text("B", 1)})},
+            {"special_tokens", {{bos, {{"id", bos}, {"ids", {v.bos}}, {"tokens", {bos}}}}}}};
+}
+
+Json tokenizer_json(const GgufVocabulary& v, const GgufPreTokenizer& pre) {
+    return {{"version", "1.0"},
+            {"truncation", nullptr},
+            {"padding", nullptr},
+            {"added_tokens", added_json(v)},
+            {"normalizer", pre.nfc ? Json{{"type", "NFC"}} : Json(nullptr)},
+            {"pre_tokenizer", pre_tokenizer_json(pre)},
+            {"post_processor", post_processor_json(v)},
+            {"decoder", byte_level()},
+            {"model",
+             {{"type", "BPE"},
+              {"dropout", nullptr},
+              {"unk_token", nullptr},
+              {"continuing_subword_prefix", nullptr},
+              {"end_of_word_suffix", nullptr},
+              {"fuse_unk", false},
+              {"byte_fallback", false},
+              {"ignore_merges", pre.ignore_merges},
+              {"vocab", vocabulary_json(v)},
+              {"merges", merges_json(v)}}}};
+}
+
+Json tokenizer_config_json(const TokenizerFiles& files, const char* tokenizer_class, int max_position) {
+    const GgufVocabulary& v = *files.gguf;
+    const auto token = [&](std::int32_t id) {
+        return id < 0 ? Json(nullptr) : Json(v.tokens[std::size_t(id)]);
+    };
+    Json json;
+    json["tokenizer_class"] = tokenizer_class;
+    json["add_bos_token"] = v.add_bos && v.bos >= 0;
+    json["add_eos_token"] = false;
+    json["bos_token"] = token(v.bos);
+    json["eos_token"] = token(v.eos);
+    json["unk_token"] = token(v.unknown);
+    json["pad_token"] = token(v.padding);
+    json["clean_up_tokenization_spaces"] = false;
+    json["model_max_length"] = max_position;
+    if (!files.chat_template.empty()) json["chat_template"] = files.chat_template;
+    return json;
+}
+
+std::string text_of(const Json& json) {
+    return json.dump(1, ' ', false) + "\n";
+}
+
+SavedTokenizer byte_level_tokenizer(const TokenizerFiles& files, int max_position) {
+    const GgufPreTokenizer pre = gguf_pre_tokenizer(files.gguf->pre, files.label);
+    SavedTokenizer saved;
+    saved.files["tokenizer.json"] = text_of(tokenizer_json(*files.gguf, pre));
+    saved.files["tokenizer_config.json"] =
+        text_of(tokenizer_config_json(files, "PreTrainedTokenizerFast", max_position));
+    return saved;
+}
+
+// Pieces of the model itself; what follows them was added later.
+std::size_t own_pieces(const GgufVocabulary& v) {
+    std::size_t n = v.tokens.size();
+    while (n > 0 &&
+           (is_special(type_of(v, n - 1)) || type_of(v, n - 1) == user_type ||
+            type_of(v, n - 1) == unused_type) &&
+           type_of(v, n - 1) != unknown_type)
+        --n;
+    return n;
+}
+
+std::string sentencepiece_model(const GgufVocabulary& v) {
+    SentencePieceProto proto;
+    proto.model_type = 2;  // BPE
+    proto.add_dummy_prefix = v.add_space_prefix;
+    proto.remove_extra_whitespaces = false;
+    proto.unknown_id = v.unknown;
+    proto.bos_id = v.bos;
+    proto.eos_id = v.eos;
+    proto.padding_id = -1;
+    std::unordered_set<std::string> seen;
+    for (std::size_t id = 0; id < own_pieces(v); ++id) {
+        SentencePieceProto::Piece piece{v.tokens[id], v.scores[id],
+                                        static_cast<SentencePieceProto::Type>(type_of(v, id))};
+        // Paddings repeat a spelling, which the library refuses.
+        if (piece.text.empty() || !seen.insert(piece.text).second)
+            piece = {"<unused " + std::to_string(id) + ">", 0.0F, SentencePieceProto::unused};
+        if (piece.type == SentencePieceProto::byte) proto.byte_fallback = true;
+        proto.pieces.push_back(std::move(piece));
+    }
+    return write_sentencepiece_proto(proto);
+}
+
+Json added_decoder_json(const GgufVocabulary& v) {
+    Json added = Json::object();
+    for (std::size_t id = 0; id < v.tokens.size(); ++id) {
+        const std::int32_t type = type_of(v, id);
+        if (id < own_pieces(v) ? !is_special(type) : type == unused_type) continue;
+        added[std::to_string(id)] = {{"content", v.tokens[id]}, {"lstrip", false},
+                                     {"normalized", false},     {"rstrip", false},
+                                     {"single_word", false},    {"special", is_special(type)}};
+    }
+    return added;
+}
+
+SavedTokenizer sentencepiece_tokenizer(const TokenizerFiles& files, int max_position) {
+    SavedTokenizer saved;
+    saved.files["tokenizer.model"] = sentencepiece_model(*files.gguf);
+    Json config = tokenizer_config_json(files, "LlamaTokenizer", max_position);
+    config["added_tokens_decoder"] = added_decoder_json(*files.gguf);
+    config["legacy"] = true;  // a blank goes before every stretch of text, as in llama.cpp
+    config["add_prefix_space"] = files.gguf->add_space_prefix;
+    saved.files["tokenizer_config.json"] = text_of(config);
+    return saved;
+}
+
+}  // namespace
+
+SavedTokenizer saved_tokenizer(const TokenizerFiles& files, int max_position) {
+    try {
+        if (files.gguf->model == "gpt2") return byte_level_tokenizer(files, max_position);
+        if (files.gguf->model == "llama") return sentencepiece_tokenizer(files, max_position);
+    } catch (const Json::exception&) {  // JSON is UTF-8; a GGUF's strings may be anything
+        return {{}, "its vocabulary or template holds text that is no UTF-8"};
+    } catch (const Error& e) {
+        return {{}, e.what()};
+    }
+    return {{}, "its kind \"" + files.gguf->model + "\" is none that Recto can write"};
+}
+
+}  // namespace recto
