@@ -43,7 +43,8 @@ std::string difference(const ModelConfig& a, const ModelConfig& b) {
         return x.rotary_dims == y.rotary_dims && x.inverse_frequency == y.inverse_frequency &&
                x.attention_factor == y.attention_factor;
     };
-    if (a.hidden != b.hidden || a.layers != b.layers || a.intermediate != b.intermediate || a.vocab != b.vocab)
+    if (a.hidden != b.hidden || a.layers != b.layers || a.intermediate != b.intermediate ||
+        a.vocab != b.vocab)
         return "sizes";
     if (a.heads != b.heads || a.kv_heads != b.kv_heads || a.head_dim != b.head_dim) return "heads";
     if (a.norm_eps != b.norm_eps || a.activation != b.activation) return "norm or activation";

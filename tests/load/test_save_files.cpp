@@ -1,7 +1,7 @@
 // Writing: files that appear whole or not at all, and safetensors as the reference library lays them out.
+#include <sys/resource.h>
 #include <QTest>
 #include <csignal>
-#include <sys/resource.h>
 
 #include "engine/load/folder_tensors.h"
 #include "engine/load/mapped_file.h"
@@ -188,7 +188,9 @@ class TestSaveFiles : public QObject {
         out.commit();
         const MappedFile map(out.path() / "model.safetensors");
         const Safetensors found(map.bytes(), "written");
-        const auto offset = [&](const char* name) { return found.find(name)->data.data() - map.bytes().data(); };
+        const auto offset = [&](const char* name) {
+            return found.find(name)->data.data() - map.bytes().data();
+        };
         QCOMPARE(offset("long") % 64, 0);
         QCOMPARE(offset("wide") % 4, 0);
         QCOMPARE(offset("scalar") % 4, 0);
