@@ -1,5 +1,6 @@
 #include "engine/save/tokenizer_writer.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
@@ -33,11 +34,17 @@ Json vocabulary_json(const GgufVocabulary& v) {
     return vocabulary;
 }
 
-Json merges_json(const GgufVocabulary& v) {
+// The library refuses a merge of or into what is no token; llama.cpp merges through such strings.
+Json merges_json(const GgufVocabulary& v, const Json& vocabulary, const std::string& label) {
     Json merges = Json::array();
     for (const std::string& line : v.merges) {
-        const std::size_t blank = line.find(' ', 1);
-        merges.push_back({line.substr(0, blank), line.substr(blank + 1)});
+        const std::size_t blank = std::min(line.find(' ', 1), line.size());
+        const std::string left = line.substr(0, blank), right = line.substr(std::min(blank + 1, line.size()));
+        if (!vocabulary.contains(left) || !vocabulary.contains(right) || !vocabulary.contains(left + right))
+            throw Error(ErrorKind::input,
+                        label + ": the merge \"" + line +
+                            "\" is of or into what is no token, which tokenizer.json cannot say");
+        merges.push_back({left, right});
     }
     return merges;
 }
@@ -88,7 +95,8 @@ Json post_processor_json(const GgufVocabulary& v) {
             {"special_tokens", {{bos, {{"id", bos}, {"ids", {v.bos}}, {"tokens", {bos}}}}}}};
 }
 
-Json tokenizer_json(const GgufVocabulary& v, const GgufPreTokenizer& pre) {
+Json tokenizer_json(const GgufVocabulary& v, const GgufPreTokenizer& pre, const std::string& label) {
+    const Json vocabulary = vocabulary_json(v);
     return {{"version", "1.0"},
             {"truncation", nullptr},
             {"padding", nullptr},
@@ -106,8 +114,8 @@ Json tokenizer_json(const GgufVocabulary& v, const GgufPreTokenizer& pre) {
               {"fuse_unk", false},
               {"byte_fallback", false},
               {"ignore_merges", pre.ignore_merges},
-              {"vocab", vocabulary_json(v)},
-              {"merges", merges_json(v)}}}};
+              {"vocab", vocabulary},
+              {"merges", merges_json(v, vocabulary, label)}}}};
 }
 
 Json tokenizer_config_json(const TokenizerFiles& files, const char* tokenizer_class, int max_position) {
@@ -136,7 +144,7 @@ std::string text_of(const Json& json) {
 SavedTokenizer byte_level_tokenizer(const TokenizerFiles& files, int max_position) {
     const GgufPreTokenizer pre = gguf_pre_tokenizer(files.gguf->pre, files.label);
     SavedTokenizer saved;
-    saved.files["tokenizer.json"] = text_of(tokenizer_json(*files.gguf, pre));
+    saved.files["tokenizer.json"] = text_of(tokenizer_json(*files.gguf, pre, files.label));
     saved.files["tokenizer_config.json"] =
         text_of(tokenizer_config_json(files, "PreTrainedTokenizerFast", max_position));
     return saved;
@@ -153,6 +161,13 @@ std::size_t own_pieces(const GgufVocabulary& v) {
     return n;
 }
 
+std::string with_blank_marks(std::string text) {
+    constexpr const char* mark = "\xE2\x96\x81";  // U+2581
+    for (std::size_t at = text.find(' '); at != std::string::npos; at = text.find(' ', at))
+        text.replace(at, 1, mark);
+    return text;
+}
+
 std::string sentencepiece_model(const GgufVocabulary& v) {
     SentencePieceProto proto;
     proto.model_type = 2;  // BPE
@@ -166,6 +181,8 @@ std::string sentencepiece_model(const GgufVocabulary& v) {
     for (std::size_t id = 0; id < own_pieces(v); ++id) {
         SentencePieceProto::Piece piece{v.tokens[id], v.scores[id],
                                         static_cast<SentencePieceProto::Type>(type_of(v, id))};
+        // Conversions write user-defined pieces with real blanks.
+        if (piece.type == SentencePieceProto::user_defined) piece.text = with_blank_marks(piece.text);
         // Paddings repeat a spelling, which the library refuses.
         if (piece.text.empty() || !seen.insert(piece.text).second)
             piece = {"<unused " + std::to_string(id) + ">", 0.0F, SentencePieceProto::unused};

@@ -86,7 +86,9 @@ class TestSaveConvert : public QObject {
         const Scratch scratch;
         const fs::path out = scratch.path() / "out";
         const ConvertReport report = convert_model(*source, out, SaveType::f32);
-        QCOMPARE(report.tokenizer_left_out, std::string());
+        QVERIFY2(report.tokenizer_left_out.find("the merge \"a b\" is of or into what is no token") !=
+                     std::string::npos,
+                 report.tokenizer_left_out.c_str());
         const FolderTensors found(out);
         for (const auto& tensor : expected.tensors()) {
             const SafeTensor* copy = found.find(tensor.name);
