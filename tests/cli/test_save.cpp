@@ -55,7 +55,7 @@ class TestSave : public QObject {
         QCOMPARE(run_cli(made_like_tiny("gguf:Q5_K", gguf)).code, 0);
         const Run run = run_cli({"convert", "--model", gguf, "--out", out, "--dtype", "float32", "--json"});
         QVERIFY2(run.code == 0 && run.err.isEmpty(), run.all().c_str());
-        QCOMPARE(json_lines(run.out).front()["tokenizer"], Json(true));
+        QVERIFY(json_lines(run.out).front()["tokenizer"].get<bool>());
         QCOMPARE(files_of(out), QByteArrayList({"config.json", "generation_config.json", "model.safetensors",
                                                 "tokenizer.json", "tokenizer_config.json"}));
         QByteArray logits[2];
