@@ -1,48 +1,16 @@
 #include "engine/save/config_writer.h"
 
-#include <algorithm>
 #include <cassert>
-#include <charconv>
-#include <cstdlib>
+#include <cmath>
 
 #include "engine/load/json_reader.h"
 #include "engine/load/refuse.h"
+#include "engine/save/config_families.h"
 #include "engine/save/rope_settings.h"
 
 namespace recto {
 
 namespace {
-
-struct Family {
-    const char* family;
-    const char* architecture;
-    const char* model_type;
-    bool optional_bias;  // "attention_bias": q, k, v and o
-};
-constexpr Family families[] = {
-    {"Llama", "LlamaForCausalLM", "llama", true},
-    {"Mistral", "MistralForCausalLM", "mistral", false},
-    {"Qwen2", "Qwen2ForCausalLM", "qwen2", false},
-};
-
-// Llama has no window in Hugging Face's classes; GGUF's "llama" covers Mistral too.
-std::string saved_family(const ModelConfig& config) {
-    return config.family == "Llama" && !config.window.empty() ? "Mistral" : config.family;
-}
-
-const Family* find_family(const ModelConfig& config) {
-    const std::string name = saved_family(config);
-    const auto found = std::find_if(std::begin(families), std::end(families),
-                                    [&](const Family& f) { return name == f.family; });
-    return found == std::end(families) ? nullptr : found;
-}
-
-// The number with the fewest digits that reads back as this float.
-double short_number(float value) {
-    char text[64];
-    *std::to_chars(text, text + sizeof text - 1, value).ptr = '\0';
-    return std::strtod(text, nullptr);
-}
 
 ConfigJson scaling_json(const RopeSettings& s) {
     if (s.type == "default") return nullptr;
@@ -66,27 +34,14 @@ void put_rope(const ModelConfig& config, ConfigJson& json) {
     const RopeSettings s = rope_settings_of(config.rope, config.max_position);
     json["max_position_embeddings"] = std::int64_t(s.max_position);
     json["rope_theta"] = s.theta;
-    if (s.rotary_dims != config.head_dim)
-        json["partial_rotary_factor"] = double(s.rotary_dims) / double(config.head_dim);
+    if (s.rotary_dims != config.head_dim) {
+        double partial = double(s.rotary_dims) / double(config.head_dim);
+        if (int(config.head_dim * partial) < s.rotary_dims) partial = std::nextafter(partial, 1.0);
+        json["partial_rotary_factor"] = partial;
+    }
     json["rope_scaling"] = scaling_json(s);
     if (s.type == "longrope")  // Phi-3's place for it
         json["original_max_position_embeddings"] = std::int64_t(s.original_max_position);
-}
-
-void put_window(const ModelConfig& config, const std::string& family, ConfigJson& json) {
-    if (family == "Llama") return;
-    const auto largest =
-        config.window.empty() ? 0 : *std::max_element(config.window.begin(), config.window.end());
-    if (family == "Qwen2") json["use_sliding_window"] = largest > 0;
-    json["sliding_window"] = largest > 0 ? ConfigJson(largest) : ConfigJson(nullptr);
-    if (largest == 0 || std::count(config.window.begin(), config.window.end(), largest) == config.layers) {
-        if (family == "Qwen2" && largest > 0) json["max_window_layers"] = 0;
-        return;
-    }
-    auto types = ConfigJson::array();
-    for (const int window : config.window)
-        types.push_back(window > 0 ? "sliding_attention" : "full_attention");
-    json["layer_types"] = types;
 }
 
 ConfigJson ids_json(const std::vector<std::int32_t>& ids) {
@@ -127,14 +82,10 @@ const char* config_dtype_name(SaveType type) {
 
 ConfigJson config_json(const ModelConfig& c, const SavedBiases& biases, SaveType dtype,
                        const std::string& label) {
-    const Family* family = find_family(c);
-    if (family == nullptr) {
-        std::string known;
-        for (const auto& f : families)
-            known += (known.empty() ? "" : ", ") + std::string(f.family);
+    const SavedFamily* family = find_saved_family(c);
+    if (family == nullptr)
         refuse(label, "the configuration of the family " + shown(c.family) + " cannot be written; those of " +
-                          known + " can");
-    }
+                          saved_family_names() + " can");
     ConfigJson json;
     json["architectures"] = {family->architecture};
     json["model_type"] = family->model_type;
@@ -154,9 +105,10 @@ ConfigJson config_json(const ModelConfig& c, const SavedBiases& biases, SaveType
         json["mlp_bias"] = biases.mlp;
     }
     put_rope(c, json);
-    put_window(c, family->family, json);
+    if (family->put_own) family->put_own(c, json);
     json["bos_token_id"] = c.bos_id >= 0 ? ConfigJson(c.bos_id) : ConfigJson(nullptr);
     json["eos_token_id"] = ids_json(c.eos_ids);
+    json["pad_token_id"] = nullptr;  // some classes' default lies outside small vocabularies
     json["attention_dropout"] = 0.0;
     json["initializer_range"] = 0.02;
     json["use_cache"] = true;
@@ -165,8 +117,18 @@ ConfigJson config_json(const ModelConfig& c, const SavedBiases& biases, SaveType
 
 ConfigJson changed_config_json(const ConfigJson& original, const ModelConfig& config, SaveType dtype,
                                const std::string& label) {
-    ConfigJson json = original;
-    if (!json.is_object()) refuse(label, "an object was expected, found something else");
+    if (!original.is_object()) refuse(label, "an object was expected, found something else");
+    // Of a model that is more than a decoder the decoder alone is written, as the class for it.
+    const bool nested = original.contains("text_config") && original["text_config"].is_object();
+    ConfigJson json = nested ? original["text_config"] : original;
+    if (nested) {
+        const SavedFamily* family = find_saved_family(config);
+        if (family == nullptr)
+            refuse(label, "the configuration of the family " + shown(config.family) + " cannot be written");
+        json["architectures"] = {family->architecture};
+        json["model_type"] = family->model_type;
+        if (!json.contains("eos_token_id")) json["eos_token_id"] = ids_json(config.eos_ids);
+    }
     for (const char* key : {"quantization_config", "dtype", "torch_dtype"})
         json.erase(key);
     json["torch_dtype"] = config_dtype_name(dtype);
@@ -194,8 +156,12 @@ bool huggingface_norms_less_one(const ModelConfig& config) {
     return config.family.starts_with("Gemma");
 }
 
+bool huggingface_fuses(const ModelConfig& config) {
+    return config.family == "Phi-3";
+}
+
 bool biases_go_together(const ModelConfig& config) {
-    const Family* family = find_family(config);
+    const SavedFamily* family = find_saved_family(config);
     return family != nullptr && family->optional_bias;
 }
 

@@ -32,6 +32,8 @@ ConfigJson generation_config_json(const ModelConfig& config, const GenerationDef
 
 // Whether this family's norms hold w − 1 in Hugging Face folders (Gemma).
 bool huggingface_norms_less_one(const ModelConfig& config);
+// Whether this family's folders hold q|k|v and gate|up as one tensor each (Phi-3).
+bool huggingface_fuses(const ModelConfig& config);
 // Whether the family's configuration gives o_proj a bias as soon as q, k and v have one.
 bool biases_go_together(const ModelConfig& config);
 

@@ -95,10 +95,11 @@ std::unique_ptr<WeightRows> weight_of(const ModelSource& source, const Part& par
 }
 
 // Modules in the order of the model. Parts of one name follow each other in it.
-std::vector<Module> modules_of(const ModelConfig& config) {
+std::vector<Module> modules_of(ModelConfig config) {
+    config.fused_tensors = huggingface_fuses(config);
     std::vector<Module> modules;
     for_each_required_tensor(config, [&](TensorRole role, int layer) {
-        std::string name = huggingface_name(role, layer, config);
+        std::string name = huggingface_place(role, layer, config).name;
         const auto same =
             std::find_if(modules.rbegin(), modules.rend(), [&](const Module& m) { return m.name == name; });
         if (same == modules.rend()) {

@@ -49,7 +49,7 @@ class FolderMaker {
     std::vector<SaveTensor> tensors() const {
         std::vector<SaveTensor> out;
         for_each_required_tensor(config_, [&](TensorRole role, int layer) {
-            const std::string module = huggingface_name(role, layer, config_);
+            const std::string module = huggingface_place(role, layer, config_).name;
             const auto shape = expected_shape(role, config_);
             if (is_quantized(role)) {
                 const RandomLinear linear{module, shape[0], shape[1], weight_std_dev(role, config_)};
@@ -152,6 +152,7 @@ ByteSource random_gguf(std::uint64_t key, GgufType type, std::uint64_t n, float 
 
 const char* gguf_architecture(const ModelConfig& config) {
     if (config.family == "Qwen2") return "qwen2";
+    if (config.family == "Qwen3") return "qwen3";
     return "llama";  // Mistral too
 }
 
@@ -164,7 +165,7 @@ class GgufMaker {
         std::vector<GgufSaveTensor> out;
         const SavedBiases biases = family_biases(config_);
         for_each_required_tensor(config_, [&](TensorRole role, int layer) {
-            const std::string module = gguf_name(role, layer, config_);
+            const std::string module = gguf_place(role, layer, config_).name;
             const auto shape = expected_shape(role, config_);
             if (is_norm(role)) {
                 out.push_back(tensor(module + ".weight", shape, GgufType::f32, norm_std_dev, 1.0F));

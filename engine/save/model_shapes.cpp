@@ -19,6 +19,7 @@ struct Shape {
 constexpr Shape shapes[] = {
     {"tiny", "Llama", 256, 2, 4, 2, 64, 512, 512, 2048, 1e4, 1e-5F, false},
     {"tiny-qwen2", "Qwen2", 256, 2, 4, 2, 64, 512, 512, 2048, 1e6, 1e-6F, true},
+    {"tiny-qwen3", "Qwen3", 256, 2, 4, 2, 64, 512, 512, 2048, 1e6, 1e-6F, true},
     {"smollm2-135m", "Llama", 576, 30, 9, 3, 64, 1536, 49152, 8192, 1e5, 1e-5F, true},
     {"smollm2-1.7b", "Llama", 2048, 24, 32, 32, 64, 8192, 49152, 8192, 130000, 1e-5F, true},
     {"tinyllama-1.1b", "Llama", 2048, 22, 32, 4, 64, 5632, 32000, 2048, 1e4, 1e-5F, false},
@@ -32,6 +33,10 @@ constexpr Shape shapes[] = {
     {"qwen2.5-0.5b", "Qwen2", 896, 24, 14, 2, 64, 4864, 151936, 32768, 1e6, 1e-6F, true},
     {"qwen2.5-1.5b", "Qwen2", 1536, 28, 12, 2, 128, 8960, 151936, 32768, 1e6, 1e-6F, true},
     {"qwen2.5-7b", "Qwen2", 3584, 28, 28, 4, 128, 18944, 152064, 32768, 1e6, 1e-6F, false},
+    {"qwen3-0.6b", "Qwen3", 1024, 28, 16, 8, 128, 3072, 151936, 40960, 1e6, 1e-6F, true},
+    {"qwen3-1.7b", "Qwen3", 2048, 28, 16, 8, 128, 6144, 151936, 40960, 1e6, 1e-6F, true},
+    {"qwen3-4b", "Qwen3", 2560, 36, 32, 8, 128, 9728, 151936, 40960, 1e6, 1e-6F, true},
+    {"qwen3-8b", "Qwen3", 4096, 36, 32, 8, 128, 12288, 151936, 40960, 1e6, 1e-6F, false},
 };
 
 RopeSettings rope_of(const Shape& shape) {
@@ -72,6 +77,7 @@ ModelConfig model_shape(const std::string& name, int layers) {
         c.max_position = shape.max_position;
         c.norm_eps = shape.norm_eps;
         c.tied_embedding = shape.tied;
+        if (c.family == "Qwen3") c.qk_norm = QkNorm::per_head;
         c.rope = scale_rope(rope_of(shape), name);
         return c;
     }

@@ -219,6 +219,8 @@ class TestMakeModel : public QObject {
         QTest::newRow("mistral-7b") << qint64(7'241'732'096);
         QTest::newRow("qwen2.5-0.5b") << qint64(494'032'768);
         QTest::newRow("qwen2.5-1.5b") << qint64(1'543'714'304);
+        QTest::newRow("qwen3-0.6b") << qint64(596'049'920);
+        QTest::newRow("qwen3-8b") << qint64(8'190'735'360);
         QTest::newRow("qwen2.5-7b") << qint64(7'615'616'512);
     }
     void shapes_are_those_of_the_models() {
