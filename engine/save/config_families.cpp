@@ -77,11 +77,33 @@ void put_smollm3(const ModelConfig& config, ConfigJson& json) {
     put_layer_types(config, json);
 }
 
+void put_mixtral(const ModelConfig& config, ConfigJson& json) {
+    put_window(config, json);
+    json["num_local_experts"] = config.experts.count;
+    json["num_experts_per_tok"] = config.experts.per_token;
+    json["intermediate_size"] = config.experts.intermediate;
+}
+
+void put_qwen_moe(const ModelConfig& config, ConfigJson& json) {
+    put_qwen(config, json);
+    json["num_experts"] = config.experts.count;
+    json["num_experts_per_tok"] = config.experts.per_token;
+    json["moe_intermediate_size"] = config.experts.intermediate;
+    json["norm_topk_prob"] = config.experts.renormalize;
+    json["decoder_sparse_step"] = 1;
+    auto dense = ConfigJson::array();
+    for (int layer = 0; layer < config.layers; ++layer)
+        if (!config.is_mixture(layer)) dense.push_back(layer);
+    json["mlp_only_layers"] = dense;
+}
+
 constexpr SavedFamily families[] = {
     {"Llama", "LlamaForCausalLM", "llama", true, nullptr},
     {"Mistral", "MistralForCausalLM", "mistral", false, put_mistral},
+    {"Mixtral", "MixtralForCausalLM", "mixtral", false, put_mixtral},
     {"Qwen2", "Qwen2ForCausalLM", "qwen2", false, put_qwen},
     {"Qwen3", "Qwen3ForCausalLM", "qwen3", true, put_qwen},
+    {"Qwen3 MoE", "Qwen3MoeForCausalLM", "qwen3_moe", true, put_qwen_moe},
     {"Gemma 2", "Gemma2ForCausalLM", "gemma2", true, put_gemma},
     {"Gemma 3", "Gemma3ForCausalLM", "gemma3_text", true, put_gemma3},
     {"Phi-3", "Phi3ForCausalLM", "phi3", false, put_mistral},

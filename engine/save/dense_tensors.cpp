@@ -17,6 +17,7 @@ namespace {
 struct Part {
     TensorRole role;
     int layer = 0;
+    int expert = 0;
 };
 struct Module {
     std::string name;  // "model.layers.3.self_attn.q_proj"
@@ -91,22 +92,18 @@ void write_values(const ModelSource& source, std::span<const float> values, cons
 }
 
 std::unique_ptr<WeightRows> weight_of(const ModelSource& source, const Part& part) {
-    return source.weight(part.role, part.layer);
+    return source.weight(part.role, part.layer, part.expert);
 }
 
 // Modules in the order of the model. Parts of one name follow each other in it.
 std::vector<Module> modules_of(ModelConfig config) {
     config.fused_tensors = huggingface_fuses(config);
+    config.experts.stacked = false;
     std::vector<Module> modules;
-    for_each_required_tensor(config, [&](TensorRole role, int layer) {
-        std::string name = huggingface_place(role, layer, config).name;
-        const auto same =
-            std::find_if(modules.rbegin(), modules.rend(), [&](const Module& m) { return m.name == name; });
-        if (same == modules.rend()) {
-            modules.push_back({std::move(name), {{role, layer}}});
-        } else {
-            same->parts.push_back({role, layer});
-        }
+    for_each_required_tensor(config, [&](TensorRole role, int layer, int expert) {
+        std::string name = huggingface_place(role, layer, config, expert).name;
+        if (modules.empty() || modules.back().name != name) modules.push_back({std::move(name), {}});
+        modules.back().parts.push_back({role, layer, expert});
     });
     return modules;
 }

@@ -48,8 +48,8 @@ class FolderMaker {
 
     std::vector<SaveTensor> tensors() const {
         std::vector<SaveTensor> out;
-        for_each_required_tensor(config_, [&](TensorRole role, int layer) {
-            const std::string module = huggingface_place(role, layer, config_).name;
+        for_each_required_tensor(config_, [&](TensorRole role, int layer, int expert) {
+            const std::string module = huggingface_place(role, layer, config_, expert).name;
             const auto shape = expected_shape(role, config_);
             if (is_quantized(role)) {
                 const RandomLinear linear{module, shape[0], shape[1], weight_std_dev(role, config_)};
@@ -65,14 +65,15 @@ class FolderMaker {
 
     ConfigJson config() const {
         ConfigJson json = config_json(config_, biases_, options_.dtype, "--like " + options_.like);
-        if (options_.quantization != "none") json["quantization_config"] = quantization_config(options_);
+        if (options_.quantization != "none")
+            json["quantization_config"] = quantization_config(options_, config_.experts.count > 0);
         return json;
     }
 
   private:
     bool is_quantized(TensorRole role) const {
         return options_.quantization != "none" && !is_norm(role) && role != TensorRole::embedding &&
-               role != TensorRole::lm_head;
+               role != TensorRole::lm_head && role != TensorRole::ffn_router;
     }
     SaveTensor dense(const std::string& name, const std::vector<std::int64_t>& shape, TensorRole role) const {
         const bool norm = is_norm(role);
@@ -153,7 +154,8 @@ ByteSource random_gguf(std::uint64_t key, GgufType type, std::uint64_t n, float 
 const char* gguf_architecture(const ModelConfig& config) {
     if (config.family == "Qwen2") return "qwen2";
     if (config.family == "Qwen3") return "qwen3";
-    return "llama";  // Mistral too
+    if (config.family == "Qwen3 MoE") return "qwen3moe";
+    return "llama";  // Mistral and Mixtral too
 }
 
 class GgufMaker {
@@ -164,11 +166,13 @@ class GgufMaker {
     std::vector<GgufSaveTensor> tensors() const {
         std::vector<GgufSaveTensor> out;
         const SavedBiases biases = family_biases(config_);
-        for_each_required_tensor(config_, [&](TensorRole role, int layer) {
-            const std::string module = gguf_place(role, layer, config_).name;
-            const auto shape = expected_shape(role, config_);
-            if (is_norm(role)) {
-                out.push_back(tensor(module + ".weight", shape, GgufType::f32, norm_std_dev, 1.0F));
+        for_each_required_tensor(config_, [&](TensorRole role, int layer, int expert) {
+            if (expert > 0) return;  // all experts of a layer are one tensor
+            const auto [module, shape, first_row, rows] = gguf_place(role, layer, config_);
+            if (is_norm(role) || role == TensorRole::ffn_router) {
+                out.push_back(tensor(module + ".weight", shape, GgufType::f32,
+                                     is_norm(role) ? norm_std_dev : weight_std_dev(role, config_),
+                                     is_norm(role) ? 1.0F : 0.0F));
             } else {
                 out.push_back(tensor(module + ".weight", shape, type_for(type_, shape.back()),
                                      weight_std_dev(role, config_), 0.0F));
@@ -197,6 +201,11 @@ class GgufMaker {
         p.f32(a + "attention.layer_norm_rms_epsilon", config_.norm_eps);
         p.f32(a + "rope.freq_base", float(config_.rope.theta));
         p.u32(a + "vocab_size", std::uint32_t(config_.vocab));
+        if (config_.experts.count > 0) {
+            p.u32(a + "expert_count", std::uint32_t(config_.experts.count));
+            p.u32(a + "expert_used_count", std::uint32_t(config_.experts.per_token));
+            p.u32(a + "expert_feed_forward_length", std::uint32_t(config_.experts.intermediate));
+        }
         put_vocabulary(vocabulary, p);
         return p;
     }

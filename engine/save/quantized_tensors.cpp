@@ -14,6 +14,8 @@ namespace recto {
 
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 // Integers 0 … 15 with a zero point of 7 or 8: (16² − 1)/12 + 0.5².
 constexpr double zero_point_variance = 21.5;
 constexpr double symmetric_variance = 17.5;  // random_symmetric_nibbles
@@ -203,14 +205,14 @@ std::vector<SaveTensor> quantized_tensors(const RandomLinear& linear, const Make
     return {};
 }
 
-nlohmann::ordered_json quantization_config(const MakeModelOptions& o) {
+Json quantization_config(const MakeModelOptions& o, bool mixture) {
     if (o.quantization == "awq")
         return {{"quant_method", "awq"},
                 {"bits", 4},
                 {"group_size", o.group_size},
                 {"zero_point", true},
                 {"version", version_name(o.awq_version)},
-                {"modules_to_not_convert", nullptr}};
+                {"modules_to_not_convert", mixture ? Json::array({"gate"}) : Json(nullptr)}};
     if (o.quantization == "gptq")
         return {{"quant_method", "gptq"},
                 {"bits", 4},
@@ -239,7 +241,7 @@ nlohmann::ordered_json quantization_config(const MakeModelOptions& o) {
                 {"weights", weights},
                 {"input_activations", nullptr},
                 {"output_activations", nullptr}}}}},
-            {"ignore", nlohmann::ordered_json::array({"lm_head"})},
+            {"ignore", mixture ? Json::array({"lm_head", "re:.*gate$"}) : Json::array({"lm_head"})},
             {"kv_cache_scheme", nullptr}};
 }
 

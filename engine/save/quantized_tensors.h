@@ -20,7 +20,7 @@ struct RandomLinear {
 
 // Error(argument) if the sizes do not fit the format, or the format is none of awq, gptq, compressed-tensors.
 std::vector<SaveTensor> quantized_tensors(const RandomLinear& linear, const MakeModelOptions& options);
-// config.json's "quantization_config".
-nlohmann::ordered_json quantization_config(const MakeModelOptions& options);
+// config.json's "quantization_config". The routers of mixtures are left alone.
+nlohmann::ordered_json quantization_config(const MakeModelOptions& options, bool mixture);
 
 }  // namespace recto

@@ -15,6 +15,7 @@ float weight_std_dev(TensorRole role, const ModelConfig& config) {
             return float(2.0 / std::sqrt(inputs));
         case TensorRole::attn_o:
         case TensorRole::ffn_down:
+        case TensorRole::expert_down:
             return float(1.0 / std::sqrt(inputs * 2.0 * config.layers));
         default:
             return float(1.0 / std::sqrt(inputs));

@@ -153,10 +153,9 @@ SavedTokenizer byte_level_tokenizer(const TokenizerFiles& files, int max_positio
 // Pieces of the model itself; what follows them was added later.
 std::size_t own_pieces(const GgufVocabulary& v) {
     std::size_t n = v.tokens.size();
-    while (n > 0 &&
-           (is_special(type_of(v, n - 1)) || type_of(v, n - 1) == user_type ||
-            type_of(v, n - 1) == unused_type) &&
-           type_of(v, n - 1) != unknown_type)
+    while (
+        n > 0 && std::int32_t(n - 1) != v.unknown &&
+        (is_special(type_of(v, n - 1)) || type_of(v, n - 1) == user_type || type_of(v, n - 1) == unused_type))
         --n;
     return n;
 }
@@ -181,6 +180,10 @@ std::string sentencepiece_model(const GgufVocabulary& v) {
     for (std::size_t id = 0; id < own_pieces(v); ++id) {
         SentencePieceProto::Piece piece{v.tokens[id], v.scores[id],
                                         static_cast<SentencePieceProto::Type>(type_of(v, id))};
+        // The id that the file names counts: Phi-3's conversion types its padding as unknown.
+        const bool unknown = std::int32_t(id) == v.unknown;
+        if (unknown != (piece.type == SentencePieceProto::unknown))
+            piece.type = unknown ? SentencePieceProto::unknown : SentencePieceProto::unused;
         // Conversions write user-defined pieces with real blanks.
         if (piece.type == SentencePieceProto::user_defined) piece.text = with_blank_marks(piece.text);
         // Paddings repeat a spelling, which the library refuses.

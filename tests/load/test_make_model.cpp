@@ -72,7 +72,7 @@ std::string refused_option(const std::function<void()>& act) {
 std::int64_t parameters(const ModelConfig& config) {
     std::int64_t sum = 0;
     const SavedBiases biases = family_biases(config);
-    for_each_required_tensor(config, [&](TensorRole role, int) {
+    for_each_required_tensor(config, [&](TensorRole role, int, int) {
         const auto shape = expected_shape(role, config);
         sum += shape[0] * (shape.size() > 1 ? shape[1] : 1);
         if (has_bias(role, biases)) sum += shape[0];
@@ -219,6 +219,8 @@ class TestMakeModel : public QObject {
         QTest::newRow("mistral-7b") << qint64(7'241'732'096);
         QTest::newRow("qwen2.5-0.5b") << qint64(494'032'768);
         QTest::newRow("qwen2.5-1.5b") << qint64(1'543'714'304);
+        QTest::newRow("mixtral-8x7b") << qint64(46'702'792'704);
+        QTest::newRow("qwen3-30b-a3b") << qint64(30'532'122'624);
         QTest::newRow("qwen3-0.6b") << qint64(596'049'920);
         QTest::newRow("qwen3-8b") << qint64(8'190'735'360);
         QTest::newRow("qwen2.5-7b") << qint64(7'615'616'512);
