@@ -43,7 +43,9 @@ void put_gemma(const ModelConfig& config, ConfigJson& json) {
                                                     : 1.0 / std::sqrt(double(config.head_dim));
     const double scalar = std::round(1.0 / (scale * scale));
     const bool whole = float(1.0 / std::sqrt(scalar)) == float(scale);
-    json["query_pre_attn_scalar"] = whole ? scalar : 1.0 / (scale * scale);
+    // transformers wants a whole number here, which it is in every published model.
+    json["query_pre_attn_scalar"] =
+        whole ? ConfigJson(std::int64_t(scalar)) : ConfigJson(1.0 / (scale * scale));
     const auto cap = [](float value) {
         return value > 0 ? ConfigJson(short_number(value)) : ConfigJson(nullptr);
     };
