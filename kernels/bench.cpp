@@ -241,8 +241,9 @@ void bench_steps(Backend& backend, const std::string& filter, const Printer& pri
         if (!model) {
             const bool any =
                 std::any_of(std::begin(step_sizes), std::end(step_sizes), [&](const StepSize& s) {
-                    for (const char* part : {": whole step", ": qkv", ": o+add", ": gate_up", ": down",
-                                             ": head", ": attention", ": rope_store", ": rms_norm"}) {
+                    for (const char* part :
+                         {": whole step", ": qkv", ": o+add", ": gate_up", ": down", ": head", ": argmax",
+                          ": embed", ": rope_table", ": attention", ": rope_store", ": rms_norm"}) {
                         if (wanted(s.name + std::string(part))) return true;
                     }
                     return false;
@@ -267,6 +268,11 @@ void bench_steps(Backend& backend, const std::string& filter, const Printer& pri
                          rows * 2 * h * M::ffn * L, true});
         parts.push_back({"head", [](StepBench& b) { b.run([&] { b.head(); }); }, bytes_of(*model->head),
                          size.sequences * 2.0 * h * M::vocab, true});
+        parts.push_back(
+            {"argmax", [](StepBench& b) { b.argmax(); }, size.sequences * 4.0 * M::vocab, 0, false});
+        parts.push_back({"embed", [](StepBench& b) { b.embed(); }, rows * h * (34.0 / 32 + 4), 0, false});
+        parts.push_back(
+            {"rope_table", [](StepBench& b) { b.rope_table(); }, rows * 4 * M::head_dim, 0, false});
         parts.push_back({"attention", each_layer([](StepBench& b, int i) { b.attention(i); }), kv_bytes * L,
                          attention_ops * L, false});
         parts.push_back({"rope_store", each_layer([](StepBench& b, int i) { b.rope_store(i); }),

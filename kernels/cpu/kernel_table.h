@@ -30,7 +30,7 @@ struct GroupedTile {
     std::int64_t group_size = 0;  // floating kernels
     // int8 kernels: the tile is a later run of groups, whose sums go on from `out`.
     bool continues = false;
-    const std::uint8_t* ahead = nullptr;  // int8 kernels of up to 4 rows: memory to ask for meanwhile
+    const std::uint8_t* ahead = nullptr;  // int8 kernels: memory to ask for meanwhile, or null
 };
 
 // out [rows of the panel][16]

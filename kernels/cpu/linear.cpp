@@ -170,11 +170,11 @@ class LinearRun {
         float *scale = nullptr, *offset = nullptr;  // scratch of the decoded planes
     };
 
-    // One small panel meets a tile once, and memory is the limit: weights are then asked for in the order in
+    // A single panel meets a tile once, and memory is the limit: weights are then asked for in the order in
     // which this worker reads them, and planes decoded piece by piece between products, so that the stream
     // never pauses.
     bool streams() const {
-        return plan_.panels() == 1 && plan_.size <= 4 && w_.mode != Activations::floating;
+        return plan_.panels() == 1 && plan_.size <= kernels_.max_rows && w_.mode != Activations::floating;
     }
 
     static std::size_t panel_bytes(const PackedMatrix::Input& in, std::int64_t chunks, int rows) {
@@ -197,7 +197,6 @@ class LinearRun {
         p.tile.scale = p.scale;
         p.tile.offset = p.offset;
         p.tile.groups = part.groups;
-        p.tile.ahead = p.tile.values;
         p.tile.chunks_per_group = part.chunks_per_group;
         p.tile.chunks = part.chunks;
         p.tile.group_size = part.form.group_size;

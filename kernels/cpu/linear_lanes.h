@@ -25,7 +25,7 @@ void int8_tile(const GroupedTile& tile, const void* panel_memory, float* out) {
         const typename L::F scale = L::load(tile.scale + g * lanes);
         const typename L::F offset = Offset ? L::load(tile.offset + g * lanes) : L::zero();
         for (std::int64_t c = 0; c < tile.chunks_per_group; ++c) {
-            if constexpr (Rows <= 4) {  // few rows: memory is the limit, and tiles follow each other in it
+            if (tile.ahead != nullptr) {  // few rows: memory is the limit, and tiles follow each other in it
 #pragma GCC unroll 8
                 for (int j = 0; j < chunk_bytes / 64; ++j)
                     L::prefetch(ahead + 64 * j);
