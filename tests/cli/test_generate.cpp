@@ -88,7 +88,7 @@ class TestGenerate : public QObject {
         for (std::size_t i = 0; i + 1 < 3; ++i) {
             QVERIFY(lines[0]["outputs"][i]["cumulative_logprob"] >=
                     lines[0]["outputs"][i + 1]["cumulative_logprob"]);
-            QCOMPARE(lines[0]["outputs"][i]["token_ids"], lines[1]["outputs"][i]["token_ids"]);
+            QVERIFY(lines[0]["outputs"][i]["token_ids"] == lines[1]["outputs"][i]["token_ids"]);
         }
         QVERIFY(lines[2]["error"].get<std::string>().find(
                     "temperature must be 0 with use_beam_search, got 0.5") != std::string::npos);
