@@ -1,6 +1,7 @@
 // config.json in today's spelling (transformers 5) and the older one, family by family, and what is refused.
 // Defaults of missing keys are those of transformers 5.24's configuration classes.
 #include <QTest>
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -155,6 +156,154 @@ class TestFolderConfig : public QObject {
         config["rope_scaling"] = nullptr;
         config["partial_rotary_factor"] = 0.5;
         QCOMPARE(read(config).model.rope.rotary_dims, 64);
+    }
+
+    void qwen3() {
+        Json config = base("Qwen3ForCausalLM");
+        const FolderConfig c = read(config);
+        QVERIFY(c.model.qk_norm == QkNorm::per_head && c.model.window.empty() && !c.qkv_bias);
+        config["hidden_size"] = 1024;  // the class has 128 as its head size, whatever hidden / heads is
+        config["num_attention_heads"] = 16;
+        QCOMPARE(read(config).model.head_dim, 128);
+        config["attention_bias"] = true;
+        QVERIFY(read(config).qkv_bias && read(config).o_bias && !read(config).mlp_bias);
+    }
+
+    // The published configuration of gemma-2-2b, shortened.
+    void gemma2() {
+        Json config = base("Gemma2ForCausalLM");
+        config.update({{"hidden_size", 2304},
+                       {"num_hidden_layers", 26},
+                       {"num_attention_heads", 8},
+                       {"num_key_value_heads", 4},
+                       {"head_dim", 256},
+                       {"hidden_act", "gelu"},
+                       {"torch_dtype", "bfloat16"}});
+        const ModelConfig c = read(config).model;
+        QVERIFY(c.norm_plus_one && c.post_norms && c.pre_norms && c.tied_embedding);
+        QVERIFY(c.activation == Activation::gelu_tanh && c.qk_norm == QkNorm::none);
+        QCOMPARE(c.attention_softcap, 50.0F);
+        QCOMPARE(c.logits_softcap, 30.0F);
+        QCOMPARE(c.attention_scale, 1.0F / 16.0F);
+        QCOMPARE(c.embedding_scale, 48.0F);
+        QCOMPARE(c.window.size(), 26U);
+        for (std::size_t i = 0; i < 26; ++i)
+            QCOMPARE(c.window[i], i % 2 == 0 ? 4096 : 0);
+        QCOMPARE(c.rope_local.rotary_dims, 0);
+        config["query_pre_attn_scalar"] = 144;
+        QCOMPARE(read(config).model.attention_scale, 1.0F / 12.0F);
+        config["attn_logit_softcapping"] = nullptr;
+        QCOMPARE(read(config).model.attention_softcap, 0.0F);
+    }
+
+    // The scale of the embedding for bfloat16 models, as the reference lists it.
+    void gemma_embedding_scales() {
+        const std::pair<int, float> scales[] = {{640, 25.25F}, {1152, 34.0F}, {2048, 45.25F},
+                                                {2560, 50.5F}, {3072, 55.5F}, {3584, 59.75F},
+                                                {3840, 62.0F}, {4608, 68.0F}, {5376, 73.5F}};
+        for (const auto& [hidden, scale] : scales) {
+            Json config = base("Gemma3ForCausalLM");
+            config.update({{"hidden_size", hidden}, {"head_dim", 256}, {"dtype", "bfloat16"}});
+            QCOMPARE(read(config).model.embedding_scale, scale);
+            config.erase("dtype");
+            QCOMPARE(read(config).model.embedding_scale, std::sqrt(float(hidden)));
+        }
+    }
+
+    // gemma-3-4b-it names almost nothing of its decoder; the rest are the class's defaults.
+    void gemma3_beside_an_image_encoder() {
+        const Json config = {{"architectures", {"Gemma3ForConditionalGeneration"}},
+                             {"eos_token_id", {1, 106}},
+                             {"torch_dtype", "bfloat16"},
+                             {"text_config",
+                              {{"hidden_size", 2560},
+                               {"intermediate_size", 10240},
+                               {"num_hidden_layers", 34},
+                               {"rope_scaling", {{"factor", 8.0}, {"rope_type", "linear"}}},
+                               {"sliding_window", 1024}}}};
+        const ModelConfig c = read(config).model;
+        QCOMPARE(c.vocab, 262208);
+        QCOMPARE(c.heads, 8);
+        QCOMPARE(c.kv_heads, 4);
+        QCOMPARE(c.head_dim, 256);
+        QCOMPARE(c.embedding_scale, 50.5F);
+        QVERIFY((c.eos_ids == std::vector<std::int32_t>{1, 106}));
+        QCOMPARE(c.bos_id, 2);
+        QCOMPARE(c.rope.type, std::string("linear"));
+        QCOMPARE(c.rope.theta, 1e6);
+        QCOMPARE(c.rope.inverse_frequency[0], 0.125F);
+        QCOMPARE(c.rope_local.type, std::string("default"));
+        QCOMPARE(c.rope_local.theta, 1e4);
+        QCOMPARE(c.attention_softcap, 0.0F);
+        for (std::size_t i = 0; i < 34; ++i)
+            QCOMPARE(c.window[i], (i + 1) % 6 == 0 ? 0 : 1024);
+        Json without = config;
+        without.erase("text_config");
+        check_refused(without, "\"text_config\" is missing");
+        Json both_ways = config;
+        both_ways["text_config"]["use_bidirectional_attention"] = true;
+        check_refused(both_ways, "attends to what follows");
+    }
+
+    void phi3() {
+        Json config = base("Phi3ForCausalLM");
+        config.update({{"hidden_size", 3072},
+                       {"num_attention_heads", 32},
+                       {"num_key_value_heads", 32},
+                       {"original_max_position_embeddings", 4096},
+                       {"sliding_window", 262144}});
+        const std::vector<double> factors(48, 2.0), short_factors(48, 1.0);
+        for (const char* type : {"su", "yarn", "longrope"}) {  // its names in the order of time
+            config["rope_scaling"] = {
+                {"type", type}, {"long_factor", factors}, {"short_factor", short_factors}};
+            const ModelConfig c = read(config).model;
+            QVERIFY(c.fused_tensors);
+            QCOMPARE(c.rope.type, std::string("longrope"));
+            QCOMPARE(c.rope.inverse_frequency[0], 0.5F);
+            QVERIFY(std::abs(c.rope.attention_factor - 1.19024F) < 1e-5F);  // √(1 + ln 32 ÷ ln 4096)
+            QCOMPARE(c.window.front(), 262144);
+        }
+        // Phi-4-mini: three quarters of each head rotate, and the original length is the class's default.
+        config.erase("original_max_position_embeddings");
+        config["partial_rotary_factor"] = 0.75;
+        config["rope_scaling"]["long_factor"] = std::vector<double>(36, 2.0);
+        QCOMPARE(read(config).model.rope.rotary_dims, 72);
+        QVERIFY(std::abs(read(config).model.rope.attention_factor - 1.19024F) < 1e-5F);
+    }
+
+    void olmo2() {
+        const ModelConfig c = read(base("Olmo2ForCausalLM")).model;
+        QVERIFY(!c.pre_norms && c.post_norms && !c.norm_plus_one && c.qk_norm == QkNorm::all_heads);
+    }
+
+    void granite() {
+        Json config = base("GraniteForCausalLM");
+        config.update({{"embedding_multiplier", 12.0},
+                       {"attention_multiplier", 0.015625},
+                       {"residual_multiplier", 0.22},
+                       {"logits_scaling", 8.0}});
+        const ModelConfig c = read(config).model;
+        QCOMPARE(c.embedding_scale, 12.0F);
+        QCOMPARE(c.attention_scale, 0.015625F);
+        QCOMPARE(c.residual_scale, 0.22F);
+        QCOMPARE(c.logits_scale, 0.125F);
+        config["residual_multiplier"] = 0;
+        check_refused(config, "\"residual_multiplier\" should be a positive number, found 0");
+    }
+
+    void smollm3() {
+        Json config = base("SmolLM3ForCausalLM");
+        const ModelConfig c = read(config).model;
+        QCOMPARE(c.unrotated.size(), 32U);
+        for (std::size_t i = 0; i < 32; ++i)
+            QCOMPARE(int(c.unrotated[i]), i % 4 == 3 ? 1 : 0);
+        QCOMPARE(c.rope.theta, 2e6);
+        config["no_rope_layers"] = std::vector<int>(32, 1);
+        config["no_rope_layers"][5] = 0;
+        const auto listed = read(config).model.unrotated;
+        QVERIFY(listed[5] == 1 && std::count(listed.begin(), listed.end(), 1) == 1);
+        config["no_rope_layers"] = {1, 0};
+        check_refused(config, "\"no_rope_layers\" should have 32 entries, found 2");
     }
 
     void refuses_by_name_data() {

@@ -8,7 +8,9 @@
 #include "engine/load/gguf_source.h"
 #include "engine/load/mapped_file.h"
 #include "engine/load/name_map.h"
+#include "engine/load/row_range.h"
 #include "engine/load/safetensors.h"
+#include "engine/load/stored_rows.h"
 #include "load/gguf_builder.h"
 #include "support/registry.h"
 
@@ -140,6 +142,99 @@ class TestGgufModel : public QObject {
         permuted->read_f32(1, 1, row);
         QCOMPARE(row[0], 32.0F / 64.0F);
         QCOMPARE(permuted->bias()[1], 2.0F / 64.0F);
+    }
+
+    // What no key says follows from the family, as in llama.cpp.
+    void infers_what_gemma_files_leave_out() {
+        auto b = small_model("gemma2");
+        b.f32("gemma2.attn_logit_softcapping", 40.0F);
+        b.counted_tensor("blk.0.post_attention_norm.weight", {16});
+        b.counted_tensor("blk.0.post_ffw_norm.weight", {16});
+        std::string bytes = b.bytes();
+        auto c = open(bytes)->config();
+        QCOMPARE(c.attention_softcap, 40.0F);
+        QCOMPARE(c.logits_softcap, 30.0F);
+        QCOMPARE(c.embedding_scale, 4.0F);
+        QCOMPARE(c.attention_scale, 0.0F);  // 1 / sqrt(head size)
+        QVERIFY(!c.norm_plus_one && c.window == std::vector<int>{4096});
+        b = small_model("gemma3");
+        for (const char* norm : {"attn_q_norm", "attn_k_norm"})
+            b.counted_tensor(std::string("blk.0.") + norm + ".weight", {8});
+        for (const char* norm : {"post_attention_norm", "post_ffw_norm"})
+            b.counted_tensor(std::string("blk.0.") + norm + ".weight", {16});
+        b.u32("gemma3.attention.sliding_window", 32).f32("gemma3.rope.freq_base", 1e6F);
+        bytes = b.bytes();
+        c = open(bytes)->config();
+        QCOMPARE(c.rope.theta, 1e6);
+        QCOMPARE(c.rope_local.theta, 1e4);
+        QVERIFY(c.window == std::vector<int>{32});
+    }
+
+    void a_fused_tensor_shows_each_roles_rows() {
+        auto b = small_model("phi3");
+        for (const char* name : {"attn_q", "attn_k", "attn_v", "ffn_gate", "ffn_up"})
+            b.drop_tensor(std::string("blk.0.") + name + ".weight");
+        b.counted_tensor("blk.0.attn_qkv.weight", {16, 32}).counted_tensor("blk.0.attn_qkv.bias", {32});
+        b.counted_tensor("blk.0.ffn_up.weight", {16, 48});
+        const std::string bytes = b.bytes();
+        const auto source = open(bytes);
+        const std::tuple<TensorRole, int, int> parts[] = {{TensorRole::attn_q, 0, 16},
+                                                          {TensorRole::attn_k, 16, 8},
+                                                          {TensorRole::attn_v, 24, 8},
+                                                          {TensorRole::ffn_gate, 0, 24},
+                                                          {TensorRole::ffn_up, 24, 24}};
+        for (const auto& [role, first, rows] : parts) {
+            const auto weight = source->weight(role);
+            QCOMPARE(weight->rows(), rows);
+            float row[16];
+            weight->read_f32(rows - 1, 1, row);
+            QCOMPARE(row[3], float((first + rows - 1) * 16 + 3) / 64.0F);
+            if (role == TensorRole::attn_k) {
+                QCOMPARE(weight->bias().size(), 8U);
+                QCOMPARE(weight->bias()[2], 18.0F / 64.0F);
+            }
+        }
+        QCOMPARE(source->tensor_name(TensorRole::attn_k, 0), std::string("blk.0.attn_qkv.weight"));
+        auto short_one = small_model("phi3");
+        short_one.counted_tensor("blk.0.attn_qkv.weight", {16, 31});
+        check_refused(short_one, "blk.0.attn_qkv.weight should have the shape [32, 16], found [31, 16]");
+    }
+
+    // Planes of a range are the whole's planes from its first row on, in a quantized form too.
+    void a_range_of_quantized_rows() {
+        constexpr int rows = 7, cols = 64, groups = cols / 32;
+        std::string bytes(std::size_t(rows * groups * 20), '\0');  // Q4_1: 2 + 2 + 16 bytes a group
+        for (std::size_t i = 0; i < bytes.size(); ++i)
+            bytes[i] = char(i * 37 % 251);
+        const auto make = [&] {
+            StoredMatrix matrix;
+            matrix.data = std::as_bytes(std::span(bytes));
+            matrix.rows = rows;
+            matrix.cols = cols;
+            for (int r = 0; r < rows; ++r)
+                matrix.bias.push_back(float(r));
+            return make_gguf_rows(GgufType::q4_1, std::move(matrix));
+        };
+        const auto whole = make();
+        const auto range = make_row_range(make(), 2, 4);
+        QCOMPARE(range->rows(), 4);
+        QCOMPARE(range->bias()[0], 2.0F);
+        QCOMPARE(range->bias().size(), 4U);
+        std::vector<std::uint8_t> q(2 * cols), q_whole(2 * cols);
+        std::vector<float> scale(2 * groups), scale_whole(2 * groups), values(2 * cols),
+            values_whole(2 * cols);
+        WeightPlanes planes, planes_whole;
+        planes.q = q.data();
+        planes.scale = scale.data();
+        planes_whole.q = q_whole.data();
+        planes_whole.scale = scale_whole.data();
+        range->read(1, 2, planes);
+        whole->read(3, 2, planes_whole);
+        range->read_f32(1, 2, values.data());
+        whole->read_f32(3, 2, values_whole.data());
+        QVERIFY(q == q_whole);
+        QVERIFY(std::memcmp(scale.data(), scale_whole.data(), scale.size() * sizeof(float)) == 0);
+        QVERIFY(std::memcmp(values.data(), values_whole.data(), values.size() * sizeof(float)) == 0);
     }
 
     void weights_outlive_their_source() {
