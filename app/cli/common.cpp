@@ -154,6 +154,7 @@ std::shared_ptr<Backend> make_backend(const CommonOptions& o) {
 
 LoadOptions load_options(const CommonOptions& o) {
     LoadOptions load;
+    load.context = o.max_model_len;
     if (o.dtype == "float32") load.dtype = ModelDType::f32;
     if (o.dtype == "float16") load.dtype = ModelDType::f16;
     if (o.dtype == "bfloat16") load.dtype = ModelDType::bf16;

@@ -24,8 +24,8 @@ Activation activation_of(const JsonObject& config, Activation fallback) {
     if (!name) return fallback;
     if (*name == "silu" || *name == "swish") return Activation::silu;
     if (*name == "gelu_pytorch_tanh" || *name == "gelu_new") return Activation::gelu_tanh;
-    refuse(config.label(), "the activation " + shown(*name) +
-                               " is not supported; supported are silu and gelu_pytorch_tanh");
+    refuse(config.label(),
+           "the activation " + shown(*name) + " is not supported; supported are silu and gelu_pytorch_tanh");
 }
 
 void read_sizes(const JsonObject& config, const FamilyDefaults& defaults, ModelConfig& model) {
@@ -107,7 +107,8 @@ void read_rope(const JsonObject& config, const FamilyDefaults& defaults, ModelCo
     if (local_theta > 0)
         model.rope_local =
             scale_rope(rope_settings(config, local, local_theta, defaults, model), config.label());
-    const double longest = scaled_max_position(s);
+    // Where layers differ (Gemma 3) the file's length is already the scaled one.
+    const double longest = local_theta > 0 ? s.max_position : scaled_max_position(s);
     model.max_position = int(std::clamp(longest, 1.0, double(max_context)));
 }
 

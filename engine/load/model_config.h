@@ -21,6 +21,9 @@ struct RopeConfig {
     double theta = 10000.0;
     int rotary_dims = 0;                   // d; at most head_dim
     std::vector<float> inverse_frequency;  // [d / 2], scaling applied
+    // longrope, where inverse_frequency is that of long contexts: the one of contexts up to `short_context`.
+    std::vector<float> short_inverse_frequency;  // [d / 2], or empty
+    int short_context = 0;
     float attention_factor = 1.0F;         // multiplies cos and sin
 };
 

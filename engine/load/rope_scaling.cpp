@@ -106,9 +106,7 @@ double yarn_attention(const RopeSettings& s) {
     return magnitude(1.0);
 }
 
-Frequencies longrope(const RopeSettings& s, const std::string& label) {
-    const double original = original_length(s);
-    const bool is_long = s.max_position > original;
+Frequencies longrope(const RopeSettings& s, bool is_long, const std::string& label) {
     const auto& divisor = is_long ? s.long_factor : s.short_factor;
     Frequencies out = plain_frequencies(s.theta, s.rotary_dims);
     require(divisor.size() == out.size(), label,
@@ -134,7 +132,7 @@ double longrope_attention(const RopeSettings& s, const std::string& label) {
 
 RopeConfig scale_rope(const RopeSettings& s, const std::string& label) {
     check_common(s, label);
-    Frequencies f;
+    Frequencies f, short_f;
     double attention = 1.0;
     if (s.type == "default") {
         f = plain_frequencies(s.theta, s.rotary_dims);
@@ -150,24 +148,37 @@ RopeConfig scale_rope(const RopeSettings& s, const std::string& label) {
         f = yarn(s, label);
         attention = yarn_attention(s);
     } else if (s.type == "longrope") {
-        f = longrope(s, label);
+        const bool is_long = s.max_position > original_length(s);
+        f = longrope(s, is_long, label);
+        if (is_long && !s.short_factor.empty()) short_f = longrope(s, false, label);
         attention = longrope_attention(s, label);
     } else {
         refuse(label,
                "rope scaling of type " + shown(s.type) +
                    " is not supported; supported are default, linear, dynamic, llama3, yarn, longrope");
     }
-    for (const double value : f)
-        require(std::isfinite(value) && value > 0 && std::isfinite(attention), label,
-                "gives frequencies that are not positive numbers");
+    for (const auto* all : {&f, &short_f})
+        for (const double value : *all)
+            require(std::isfinite(value) && value > 0 && std::isfinite(attention), label,
+                    "gives frequencies that are not positive numbers");
 
     RopeConfig out;
     out.type = s.type;
     out.theta = s.theta;
     out.rotary_dims = s.rotary_dims;
     out.inverse_frequency.assign(f.begin(), f.end());
+    out.short_inverse_frequency.assign(short_f.begin(), short_f.end());
+    if (!short_f.empty()) out.short_context = int(original_length(s));
     out.attention_factor = float(attention);
     return out;
+}
+
+void settle_rope(ModelConfig& config, int context) {
+    RopeConfig& rope = config.rope;
+    if (rope.short_inverse_frequency.empty() || context <= 0 || context > rope.short_context) return;
+    rope.inverse_frequency = std::move(rope.short_inverse_frequency);
+    rope.short_inverse_frequency.clear();
+    config.max_position = rope.short_context;
 }
 
 double scaled_max_position(const RopeSettings& s) {

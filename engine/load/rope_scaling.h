@@ -3,7 +3,7 @@
 // θ_i = theta^(−2i/d), i = 0 … d/2 − 1. The formulas are those of transformers' modeling_rope_utils.py: default,
 // linear, dynamic (NTK), llama3, yarn (Peng et al. 2023), longrope (Ding et al. 2024). Two of them depend on the
 // length of the text there; cached keys are already rotated, so here they are fixed at load: dynamic at factor times
-// the original length, longrope by the longest context that the model was made for.
+// the original length, longrope by the longest context that will be run.
 #pragma once
 #include <optional>
 #include <string>
@@ -30,6 +30,10 @@ struct RopeSettings {
 
 // Error(input) "LABEL: …" for an unknown type and for settings that no frequency can be made of.
 RopeConfig scale_rope(const RopeSettings& settings, const std::string& label);
+
+// Settles a longrope model for contexts of up to `context` tokens (0: as long as it was made for). Where those are
+// short, it runs with the frequencies for short ones and its max_position becomes the longest of these.
+void settle_rope(ModelConfig& config, int context);
 
 // The longest context these settings are made for: the file's max_position, extended where its value is the
 // unscaled one (linear, dynamic: times factor; yarn: original times factor).

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/load/rope_scaling.h"
 #include "engine/model/model.h"
 #include "kernels/error.h"
 
@@ -169,6 +170,7 @@ std::shared_ptr<const Model> load_model(const std::filesystem::path& path, std::
     model->quantization = source->quantization();
     model->warnings = source->warnings();
     model->config = source->config();
+    settle_rope(model->config, options.context);
     model->generation_defaults = source->generation_defaults();
     const bool exact = options.dtype == ModelDType::f32;
     const bool on_cpu = model->backend->device().kind == "cpu";

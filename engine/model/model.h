@@ -21,6 +21,9 @@ enum class ActivationMode : std::uint8_t { automatic, int8, floating };  // auto
 struct LoadOptions {
     ModelDType dtype = ModelDType::automatic;  // f32: FP32 activations and KV, exactly dequantized weights
     ActivationMode activations = ActivationMode::automatic;
+    // The longest sequence that will be run; 0: the model's. Models with other frequencies for long contexts
+    // than for short ones (longrope) take those that fit, and then hold no more than fits them.
+    int context = 0;
 };
 
 struct LoadStage {

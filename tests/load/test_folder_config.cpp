@@ -234,6 +234,7 @@ class TestFolderConfig : public QObject {
         QCOMPARE(c.rope.inverse_frequency[0], 0.125F);
         QCOMPARE(c.rope_local.type, std::string("default"));
         QCOMPARE(c.rope_local.theta, 1e4);
+        QCOMPARE(c.max_position, 131072);  // as published: not 8 times as long
         QCOMPARE(c.attention_softcap, 0.0F);
         for (std::size_t i = 0; i < 34; ++i)
             QCOMPARE(c.window[i], (i + 1) % 6 == 0 ? 0 : 1024);

@@ -119,6 +119,23 @@ class TestRopeScaling : public QObject {
         QCOMPARE(scale_rope(s, "config.json").attention_factor, 1.0F);
     }
 
+    void longrope_settles_for_the_context() {
+        auto s = settings("longrope", 10000.0, 1.0, 131072, 4096);
+        s.long_factor.assign(64, 2.0);
+        s.short_factor.assign(64, 1.25);
+        for (const auto& [context, first, longest] :
+             {std::tuple(0, 0.5F, 131072), std::tuple(4097, 0.5F, 131072), std::tuple(4096, 0.8F, 4096),
+              std::tuple(100, 0.8F, 4096)}) {
+            ModelConfig config;
+            config.max_position = 131072;
+            config.rope = scale_rope(s, "config.json");
+            settle_rope(config, context);
+            QCOMPARE(config.rope.inverse_frequency[0], first);
+            QCOMPARE(config.max_position, longest);
+            QVERIFY(near(config.rope.attention_factor, 1.19024, 1e-5));  // the same for both sets
+        }
+    }
+
     void refuses_what_has_no_frequencies() {
         const auto check = [](const RopeSettings& s, const std::string& fragment) {
             check_refusal([&] { (void)scale_rope(s, "config.json"); }, "config.json: ", fragment);

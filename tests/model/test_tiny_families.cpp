@@ -14,6 +14,7 @@ using namespace recto::test;
 class TestTinyFamilies : public QObject {
     Q_OBJECT
 
+    static constexpr std::size_t vocab = 128;
     static constexpr std::size_t stride = 3;  // positions from one stored row of logits to the next
 
     static QString folder(const QString& name) {
@@ -48,22 +49,21 @@ class TestTinyFamilies : public QObject {
         }
     }
 
-    static void compare(const std::vector<float>& found, const std::vector<float>& expected, int vocab,
-                        double bound) {
-        const std::size_t rows = expected.size() / std::size_t(vocab);
-        QCOMPARE(found.size(), 160 * std::size_t(vocab));
-        QCOMPARE(rows, std::size_t(54));
+    // `found` has every one of the `positions`, `expected` each `stride`-th.
+    static void compare(const std::vector<float>& found, const std::vector<float>& expected,
+                        std::size_t positions, double bound) {
+        QCOMPARE(found.size(), positions * vocab);
+        QCOMPARE(expected.size(), (positions + stride - 1) / stride * vocab);
         double worst = 0;
         std::size_t at = 0;
-        for (std::size_t r = 0; r < rows; ++r)
-            for (std::size_t i = 0; i < std::size_t(vocab); ++i) {
-                const double error = std::abs(double(found[r * stride * std::size_t(vocab) + i]) -
-                                              double(expected[r * std::size_t(vocab) + i]));
-                if (!(error <= worst)) {
-                    worst = error;
-                    at = r * stride;
-                }
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            const std::size_t position = i / vocab * stride;
+            const double error = std::abs(double(found[position * vocab + i % vocab]) - double(expected[i]));
+            if (!(error <= worst)) {
+                worst = error;
+                at = position;
             }
+        }
         QVERIFY2(worst < bound,
                  qPrintable(
                      QStringLiteral("max error %1 at position %2, bound %3").arg(worst).arg(at).arg(bound)));
@@ -92,7 +92,32 @@ class TestTinyFamilies : public QObject {
         QFETCH(QString, name);
         QFETCH(QString, path);
         const std::vector<float> expected = read_floats(folder(name) + "/logits.f32");
-        compare(exact_logits(path, name), expected, 128, 2e-3 * standard_deviation(expected));
+        compare(exact_logits(path, name), expected, 160, 2e-3 * standard_deviation(expected));
+    }
+
+    // A longrope model that will run no more than its original context takes the short factors.
+    void short_contexts_of_longrope_data() {
+        QTest::addColumn<QString>("path");
+        for (const char* file : {"phi3-longrope", "phi4-partial", "phi3-longrope/twin.gguf"})
+            QTest::newRow(file) << folder(file);
+    }
+    void short_contexts_of_longrope() {
+        QFETCH(QString, path);
+        const QString name = path.contains("phi4") ? "phi4-partial" : "phi3-longrope";
+        LoadOptions load_options;
+        load_options.dtype = ModelDType::f32;
+        load_options.context = 64;
+        const auto model = load_model(path.toStdString(), cpu_backend(), load_options);
+        QCOMPARE(model->config.max_position, 64);
+        SequenceLogitsOptions options;
+        options.kv_dtype = DType::f32;
+        auto ids = ids_of(name);
+        ids.resize(64);
+        const std::vector<float> expected = read_floats(folder(name) + "/logits_short.f32");
+        compare(all_logits(model, ids, options), expected, 64, 2e-3 * standard_deviation(expected));
+        const std::vector<float> with_long = read_floats(folder(name) + "/logits.f32");
+        QVERIFY(std::abs(with_long[60 / stride * vocab] - expected[60 / stride * vocab]) >
+                2e-3 * standard_deviation(expected));
     }
 
     // The weights are the same numbers, so the logits are the same bits. Not where the file rounds what the

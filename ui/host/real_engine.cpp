@@ -89,7 +89,9 @@ LoadedEngine load(const ModelRequest& request, const std::function<void(const Lo
     LoadedEngine loaded;
     loaded.info.estimate = estimate(request).memory;
     const std::shared_ptr<Backend> backend = make_backend(request);
-    loaded.model = load_model(path, backend, request.load, progress, cancel);
+    LoadOptions options = request.load;
+    options.context = request.engine.max_model_len;
+    loaded.model = load_model(path, backend, options, progress, cancel);
     const Model& model = *loaded.model;
     loaded.engine = std::make_unique<Engine>(loaded.model, request.engine);
     if (model.tokenizer) loaded.tokenizer = {loaded.model, model.tokenizer.get()};

@@ -9,6 +9,7 @@ OUT_DIR/NAME/
   ids.json                          160 token ids
   logits.f32                        float32 [54, vocab]: positions 0, 3, 6, …, 159
   greedy.json                       64 greedy tokens after the first 16 ids
+  logits_short.f32                  longrope: positions 0, 3, …, 63 of the first 64 ids alone, with the short factors
 
 check_family_twins.py compares each twin's logits in llama.cpp with the stored ones.
 
@@ -247,6 +248,11 @@ def make(name, folder, seed):
         return False  # FP32 could decide otherwise
     assert torch.equal(along.argmax(-1), answer[0, 16:])
     logits[::STRIDE].to(torch.float32).numpy().astype("<f4").tofile(os.path.join(folder, "logits.f32"))
+    if model.config.rope_parameters.get("rope_type") == "longrope":
+        as_it_is = cls.from_pretrained(folder, dtype=torch.float64)
+        with torch.no_grad():
+            short = as_it_is(ids[:, :64]).logits[0, ::STRIDE]
+        short.to(torch.float32).numpy().astype("<f4").tofile(os.path.join(folder, "logits_short.f32"))
     json.dump(ids[0].tolist(), open(os.path.join(folder, "ids.json"), "w"))
     json.dump(answer[0, 16:].tolist(), open(os.path.join(folder, "greedy.json"), "w"))
     if arch:
