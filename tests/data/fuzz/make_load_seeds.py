@@ -69,6 +69,38 @@ def model(name, architecture, kind):
     writer.close()
 
 
+def family(name, architecture, tensors, numbers=()):
+    """One layer of F32 numbers, hidden 8, two heads of 8, with what is the architecture's own."""
+    writer = gguf.GGUFWriter(path("fuzz_gguf", name), architecture)
+    writer.add_block_count(1)
+    writer.add_context_length(16)
+    writer.add_embedding_length(8)
+    writer.add_feed_forward_length(8)
+    writer.add_head_count(2)
+    writer.add_head_count_kv(1)
+    writer.add_key_length(8)
+    writer.add_value_length(8)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_sliding_window(4)
+    for key, value in numbers:
+        writer.add_float32(f"{architecture}.{key}", value)
+    shapes = {"token_embd": (3, 8), "output_norm": (8,), "blk.0.attn_output": (8, 16), "blk.0.ffn_down": (8, 8),
+              "blk.0.attn_norm": (8,), "blk.0.ffn_norm": (8,), **tensors}
+    for tensor, shape in shapes.items():
+        writer.add_tensor(tensor + ".weight", np.ones(shape, np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+apart = {"blk.0.attn_q": (16, 8), "blk.0.attn_k": (8, 8), "blk.0.attn_v": (8, 8), "blk.0.ffn_gate": (8, 8), "blk.0.ffn_up": (8, 8)}
+family("gemma3", "gemma3", {**apart, "blk.0.attn_q_norm": (8,), "blk.0.attn_k_norm": (8,), "blk.0.post_attention_norm": (8,),
+                            "blk.0.post_ffw_norm": (8,)}, [("final_logit_softcapping", 30.0), ("rope.freq_base_swa", 1e4)])
+family("phi3", "phi3", {"blk.0.attn_qkv": (32, 8), "blk.0.ffn_up": (16, 8), "rope_factors_long": (4,), "rope_factors_short": (4,)},
+       [("rope.scaling.attn_factor", 1.2)])
+family("granite", "granite", apart, [("embedding_scale", 12.0), ("residual_scale", 0.22), ("logit_scale", 6.0),
+                                     ("attention.scale", 0.1)])
 model("llama_f16", "llama", "F16")
 model("llama_q4_1", "llama", "Q4_1")
 model("qwen2_q8_0", "qwen2", "Q8_0")
@@ -95,6 +127,22 @@ for name, scaling in scalings.items():
 others = {
     "qwen2": {"architectures": ["Qwen2ForCausalLM"], **sizes, "use_sliding_window": True, "sliding_window": 8,
               "layer_types": ["full_attention", "sliding_attention"], "rope_parameters": {"rope_theta": 1e6}},
+    "gemma3": {"architectures": ["Gemma3ForConditionalGeneration"], "dtype": "bfloat16",
+               "text_config": {**sizes, "head_dim": 8, "sliding_window": 8, "sliding_window_pattern": 2,
+                               "final_logit_softcapping": 30.0, "query_pre_attn_scalar": 8,
+                               "rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 8.0},
+                                                   "sliding_attention": {"rope_theta": 1e4}}}},
+    "gemma2": {"architectures": ["Gemma2ForCausalLM"], **sizes, "head_dim": 8},
+    "phi3": {"architectures": ["Phi3ForCausalLM"], **sizes, "original_max_position_embeddings": 32, "sliding_window": 8,
+             "partial_rotary_factor": 0.75, "num_attention_heads": 1,
+             "rope_scaling": {"type": "su", "short_factor": [1.0] * 6, "long_factor": [2.0] * 6}},
+    "olmo2": {"architectures": ["Olmo2ForCausalLM"], **sizes},
+    "granite": {"architectures": ["GraniteForCausalLM"], **sizes, "embedding_multiplier": 12, "logits_scaling": 8,
+                "residual_multiplier": 0.22, "attention_multiplier": 0.1},
+    "smollm3": {"architectures": ["SmolLM3ForCausalLM"], **sizes, "no_rope_layers": [1, 0], "use_sliding_window": True,
+                "sliding_window": 8},
+    "qwen3": {"architectures": ["Qwen3ForCausalLM"], **sizes, "head_dim": 8, "max_window_layers": 1,
+              "use_sliding_window": True},
     "generation": {"eos_token_id": [2, 7], "temperature": 0.6, "top_p": 0.9, "top_k": 20},
     "index": {"metadata": {"total_size": 4}, "weight_map": {"a": "model-00001-of-00001.safetensors"}},
     "quantized": {"architectures": ["MistralForCausalLM"], **sizes, "quantization_config": {"quant_method": "awq"}},
