@@ -14,6 +14,12 @@ int checked_int(std::int64_t value, std::int64_t low, std::int64_t high, const s
     return int(value);
 }
 
+float checked_factor(double value, const std::string& setting, const std::string& label) {
+    if (!(value >= 1e-6 && value <= 1e6))
+        refuse(label, setting + " should be 0.000001 to 1000000, found " + std::to_string(value));
+    return float(value);
+}
+
 void check_sizes(const ModelConfig& c, const std::string& label) {
     if (c.heads % c.kv_heads != 0)
         refuse(label,

@@ -11,6 +11,9 @@ namespace recto {
 int checked_int(std::int64_t value, std::int64_t low, std::int64_t high, const std::string& setting,
                 const std::string& label);
 
+// A factor that numbers are multiplied by or divided by: a positive number of no absurd size, else Error(input).
+float checked_factor(double value, const std::string& setting, const std::string& label);
+
 // Largest values that a setting may have: far above any real model, low enough that products fit int64.
 constexpr std::int64_t max_width = 1 << 20;       // hidden, intermediate
 constexpr std::int64_t max_layers = 4096;

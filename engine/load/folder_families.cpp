@@ -104,10 +104,7 @@ float gemma_embedding_scale(DType dtype, int hidden) {
 float softcap_of(const JsonObject& config, const char* key, float fallback) {
     if (config.holds_null(key)) return 0.0F;
     const double cap = config.number(key).value_or(fallback);
-    if (!(cap >= 0) || !std::isfinite(cap))
-        refuse(config.label(),
-               shown(key) + " should be 0 or a positive number, found " + std::to_string(cap));
-    return float(cap);
+    return cap == 0 ? 0.0F : checked_factor(cap, shown(key), config.label());
 }
 
 void read_gemma(const JsonObject& config, FolderConfig& result) {
@@ -119,10 +116,8 @@ void read_gemma(const JsonObject& config, FolderConfig& result) {
     model.norm_plus_one = true;
     model.post_norms = true;
     model.embedding_scale = gemma_embedding_scale(result.dtype, model.hidden);
-    const double scalar = config.number("query_pre_attn_scalar").value_or(256.0);
-    if (!(scalar > 0) || !std::isfinite(scalar))
-        refuse(config.label(),
-               "\"query_pre_attn_scalar\" should be a positive number, found " + std::to_string(scalar));
+    const double scalar = checked_factor(config.number("query_pre_attn_scalar").value_or(256.0),
+                                         "\"query_pre_attn_scalar\"", config.label());
     model.attention_scale = float(1.0 / std::sqrt(scalar));
 }
 
@@ -158,20 +153,17 @@ void read_olmo2(const JsonObject& config, FolderConfig& result) {
     result.model.post_norms = true;
 }
 
-double multiplier(const JsonObject& config, const char* key) {
-    const double value = config.number(key).value_or(1.0);
-    if (!(value > 0) || !std::isfinite(value))
-        refuse(config.label(), shown(key) + " should be a positive number, found " + std::to_string(value));
-    return value;
+float multiplier(const JsonObject& config, const char* key) {
+    return checked_factor(config.number(key).value_or(1.0), shown(key), config.label());
 }
 
 void read_granite(const JsonObject& config, FolderConfig& result) {
     read_llama(config, result);
     ModelConfig& model = result.model;
-    model.embedding_scale = float(multiplier(config, "embedding_multiplier"));
-    model.attention_scale = float(multiplier(config, "attention_multiplier"));
-    model.residual_scale = float(multiplier(config, "residual_multiplier"));
-    model.logits_scale = float(1.0 / multiplier(config, "logits_scaling"));
+    model.embedding_scale = multiplier(config, "embedding_multiplier");
+    model.attention_scale = multiplier(config, "attention_multiplier");
+    model.residual_scale = multiplier(config, "residual_multiplier");
+    model.logits_scale = 1.0F / multiplier(config, "logits_scaling");
 }
 
 // no_rope_layers holds 1 for layers that do rotate; without it each no_rope_layer_interval-th does not.

@@ -22,11 +22,9 @@ void set_windows(ModelConfig& config, int window, const std::function<bool(int l
 
 // A factor that a file may leave out or, as older converters did, write as 0.
 float factor_of(const GgufKeys& keys, const char* key, double fallback) {
-    const double value = keys.number(key, fallback);
-    if (!(value >= 0) || !std::isfinite(value))
-        refuse(keys.label(),
-               keys.name(key) + " should be a number of at least 0, found " + std::to_string(value));
-    return float(value == 0 ? fallback : value);
+    const double stored = keys.number(key, fallback);
+    const double value = stored == 0 ? fallback : stored;
+    return value == 0 ? 0.0F : checked_factor(value, keys.name(key), keys.label());
 }
 
 void read_llama(const GgufFiles& files, const GgufKeys& keys, ModelConfig& config) {

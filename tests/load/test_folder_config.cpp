@@ -268,6 +268,7 @@ class TestFolderConfig : public QObject {
         config.erase("original_max_position_embeddings");
         config["partial_rotary_factor"] = 0.75;
         config["rope_scaling"]["long_factor"] = std::vector<double>(36, 2.0);
+        config["rope_scaling"]["short_factor"] = std::vector<double>(36, 1.0);
         QCOMPARE(read(config).model.rope.rotary_dims, 72);
         QVERIFY(std::abs(read(config).model.rope.attention_factor - 1.19024F) < 1e-5F);
     }
@@ -289,7 +290,7 @@ class TestFolderConfig : public QObject {
         QCOMPARE(c.residual_scale, 0.22F);
         QCOMPARE(c.logits_scale, 0.125F);
         config["residual_multiplier"] = 0;
-        check_refused(config, "\"residual_multiplier\" should be a positive number, found 0");
+        check_refused(config, "\"residual_multiplier\" should be 0.000001 to 1000000, found 0");
     }
 
     void smollm3() {

@@ -17,6 +17,7 @@ transformers changes the frequencies of two rope types with the length of the te
 reference is made with that fixed set: "dynamic" as a plain RoPE whose base is that of factor times the original length;
 "longrope" with the long factors in the place of the short ones.
 """
+import copy
 import json
 import os
 import sys
@@ -80,7 +81,7 @@ MODELS = {
 
 
 def config_of(family, settings):
-    return getattr(transformers, family + ("TextConfig" if family == "Gemma3" else "Config"))(**{**SMALL, **settings})
+    return getattr(transformers, family + ("TextConfig" if family == "Gemma3" else "Config"))(**copy.deepcopy({**SMALL, **settings}))
 
 
 def randomize(model, family):
