@@ -31,7 +31,8 @@ ConfigJson scaling_json(const RopeSettings& s) {
 }
 
 void put_rope(const ModelConfig& config, ConfigJson& json) {
-    const RopeSettings s = rope_settings_of(config.rope, config.max_position);
+    const bool lengthens = config.rope_local.rotary_dims == 0;
+    const RopeSettings s = rope_settings_of(config.rope, config.max_position, lengthens);
     json["max_position_embeddings"] = std::int64_t(s.max_position);
     json["rope_theta"] = s.theta;
     if (s.rotary_dims != config.head_dim) {

@@ -34,13 +34,13 @@ double short_factor(double quotient) {
     return std::round(quotient * 1024.0) / 1024.0;
 }
 
-std::optional<RopeSettings> linear(const RopeConfig& rope, int max_position) {
+std::optional<RopeSettings> linear(const RopeConfig& rope, int max_position, bool lengthens) {
     RopeSettings s = plain_settings(rope, max_position);
     s.type = "linear";
     s.factor = short_factor(divisor(rope, 0));
     if (!(s.factor > 1.0)) return std::nullopt;
-    s.max_position = std::round(max_position / s.factor);
-    if (gives(s, rope, max_position)) return s;
+    if (lengthens) s.max_position = std::round(max_position / s.factor);
+    if (gives(s, rope, lengthens ? max_position : int(max_position * s.factor))) return s;
     return std::nullopt;
 }
 
@@ -87,9 +87,10 @@ RopeSettings divided(const RopeConfig& rope, int max_position) {
 
 }  // namespace
 
-RopeSettings rope_settings_of(const RopeConfig& rope, int max_position) {
+RopeSettings rope_settings_of(const RopeConfig& rope, int max_position, bool lengthens) {
     if (const auto s = plain_settings(rope, max_position); gives(s, rope, max_position)) return s;
-    for (const auto fit : {linear, llama3, yarn})
+    if (const auto s = linear(rope, max_position, lengthens)) return *s;
+    for (const auto fit : {llama3, yarn})
         if (const auto s = fit(rope, max_position)) return *s;
     return divided(rope, max_position);
 }

@@ -61,7 +61,7 @@ class TestLayers : public QObject {
             {"ui/markdown", {"ui", "engine"}, true, false},
             {"ui/settings", {"ui", "engine"}, true, false},
             {"app/cli", {"app", "engine", "kernels"}, false, false},
-            {"app/examples", {"engine", "kernels"}, false, false},
+            {"app/examples", {"app", "engine", "kernels"}, false, false},
         };
         QStringList bad;
         for (const Rule& rule : rules) {
