@@ -49,16 +49,19 @@ std::vector<Shard> cut_into_shards(std::vector<SaveTensor> tensors, std::uint64_
 }
 
 std::string header_of(const Shard& shard) {
-    auto header = nlohmann::ordered_json::object();
-    header["__metadata__"]["format"] = "pt";
+    // Added at the end without the search for an equal key that operator[] makes: mixtures have 50,000
+    // tensors.
+    nlohmann::ordered_json::object_t header;
+    header.emplace_back("__metadata__", nlohmann::ordered_json{{"format", "pt"}});
     std::uint64_t begin = 0;
     for (const auto& tensor : shard) {
         const std::uint64_t end = begin + save_bytes(tensor);
-        header[tensor.name] = {
-            {"dtype", info_of(tensor.type).name}, {"shape", tensor.shape}, {"data_offsets", {begin, end}}};
+        header.emplace_back(tensor.name, nlohmann::ordered_json{{"dtype", info_of(tensor.type).name},
+                                                                {"shape", tensor.shape},
+                                                                {"data_offsets", {begin, end}}});
         begin = end;
     }
-    std::string text = header.dump();
+    std::string text = nlohmann::ordered_json(std::move(header)).dump();
     constexpr std::size_t alignment = 64;  // of the first tensor in the file
     text.append((alignment - (8 + text.size()) % alignment) % alignment, ' ');
     return text;
@@ -118,11 +121,11 @@ void write_safetensors(OutputFolder& out, std::vector<SaveTensor> tensors, const
     out.require_free(total);
     Progress written(progress, total);
     const auto shards = cut_into_shards(std::move(tensors), shard_bytes);
-    auto map = nlohmann::ordered_json::object();
+    nlohmann::ordered_json::object_t map;
     for (std::size_t i = 0; i < shards.size(); ++i) {
         const std::string name = shard_name(i, shards.size());
         for (const auto& tensor : shards[i])
-            map[tensor.name] = name;
+            map.emplace_back(tensor.name, name);
         write_shard(out, name, shards[i], written);
     }
     if (shards.size() == 1) return;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "engine/text/gguf_pre.h"
@@ -25,22 +27,34 @@ bool is_special(std::int32_t type) {
     return type == unknown_type || type == control_type;
 }
 
+using TokenIds = std::unordered_map<std::string_view, std::size_t>;
+
 // Every token that a text can become, added ones too: the library numbers added tokens that the model's
-// vocabulary lacks by itself.
-Json vocabulary_json(const GgufVocabulary& v) {
-    Json vocabulary = Json::object();
+// vocabulary lacks by itself. Of equal spellings the last one counts.
+TokenIds token_ids(const GgufVocabulary& v) {
+    TokenIds ids;
     for (std::size_t id = 0; id < v.tokens.size(); ++id)
-        if (type_of(v, id) != unused_type) vocabulary[v.tokens[id]] = id;
+        if (type_of(v, id) != unused_type) ids[v.tokens[id]] = id;
+    return ids;
+}
+
+Json vocabulary_json(const GgufVocabulary& v, const TokenIds& ids) {
+    Json::object_t vocabulary;
+    for (std::size_t id = 0; id < v.tokens.size(); ++id) {
+        const auto found = ids.find(v.tokens[id]);
+        if (found == ids.end() || found->second != id) continue;
+        vocabulary.emplace_back(v.tokens[id], id);  // emplace() would search the keys so far, each time
+    }
     return vocabulary;
 }
 
 // The library refuses a merge of or into what is no token; llama.cpp merges through such strings.
-Json merges_json(const GgufVocabulary& v, const Json& vocabulary, const std::string& label) {
+Json merges_json(const GgufVocabulary& v, const TokenIds& ids, const std::string& label) {
     Json merges = Json::array();
     for (const std::string& line : v.merges) {
         const std::size_t blank = std::min(line.find(' ', 1), line.size());
         const std::string left = line.substr(0, blank), right = line.substr(std::min(blank + 1, line.size()));
-        if (!vocabulary.contains(left) || !vocabulary.contains(right) || !vocabulary.contains(left + right))
+        if (!ids.contains(left) || !ids.contains(right) || !ids.contains(left + right))
             throw Error(ErrorKind::input,
                         label + ": the merge \"" + line +
                             "\" is of or into what is no token, which tokenizer.json cannot say");
@@ -96,7 +110,7 @@ Json post_processor_json(const GgufVocabulary& v) {
 }
 
 Json tokenizer_json(const GgufVocabulary& v, const GgufPreTokenizer& pre, const std::string& label) {
-    const Json vocabulary = vocabulary_json(v);
+    const TokenIds ids = token_ids(v);
     return {{"version", "1.0"},
             {"truncation", nullptr},
             {"padding", nullptr},
@@ -114,8 +128,8 @@ Json tokenizer_json(const GgufVocabulary& v, const GgufPreTokenizer& pre, const 
               {"fuse_unk", false},
               {"byte_fallback", false},
               {"ignore_merges", pre.ignore_merges},
-              {"vocab", vocabulary},
-              {"merges", merges_json(v, vocabulary, label)}}}};
+              {"vocab", vocabulary_json(v, ids)},
+              {"merges", merges_json(v, ids, label)}}}};
 }
 
 Json tokenizer_config_json(const TokenizerFiles& files, const char* tokenizer_class, int max_position) {
@@ -177,7 +191,8 @@ std::string sentencepiece_model(const GgufVocabulary& v) {
     proto.eos_id = v.eos;
     proto.padding_id = -1;
     std::unordered_set<std::string> seen;
-    for (std::size_t id = 0; id < own_pieces(v); ++id) {
+    const std::size_t own = own_pieces(v);
+    for (std::size_t id = 0; id < own; ++id) {
         SentencePieceProto::Piece piece{v.tokens[id], v.scores[id],
                                         static_cast<SentencePieceProto::Type>(type_of(v, id))};
         // The id that the file names counts: Phi-3's conversion types its padding as unknown.
@@ -196,10 +211,11 @@ std::string sentencepiece_model(const GgufVocabulary& v) {
 }
 
 Json added_decoder_json(const GgufVocabulary& v) {
-    Json added = Json::object();
+    const std::size_t own = own_pieces(v);
+    Json::object_t added;
     for (std::size_t id = 0; id < v.tokens.size(); ++id) {
         const std::int32_t type = type_of(v, id);
-        if (id < own_pieces(v) ? !is_special(type) : type == unused_type) continue;
+        if (id < own ? !is_special(type) : type == unused_type) continue;
         added[std::to_string(id)] = {{"content", v.tokens[id]}, {"lstrip", false},
                                      {"normalized", false},     {"rstrip", false},
                                      {"single_word", false},    {"special", is_special(type)}};
