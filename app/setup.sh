@@ -67,6 +67,7 @@ build() {
     if [[ -t 2 ]]; then
         ninja -C "$dir" -j "$jobs" -n "$@" 2>/dev/null | grep -q 'no work to do' || { say "Building…"; ninja -C "$dir" -j "$jobs" "$@" >&2 || die "the build failed"; }
     else
+        [[ -d $dir/bin ]] || say "Building (minutes the first time)…"
         log=$(ninja -C "$dir" -j "$jobs" "$@" 2>&1) || { printf '%s\n' "$log" | tail -60 >&2; die "the build failed"; }
     fi
 }

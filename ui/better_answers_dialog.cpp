@@ -75,8 +75,8 @@ BetterAnswersDialog::BetterAnswersDialog(const Theme* theme, std::uint64_t free_
     column->addWidget(make_label(tr("Better answers"), p.fonts.heading, content));
     column->addWidget(make_label(
         tr("The starter model is small and made for trying things out. Larger models answer much better. "
-           "These "
-           "families load: Llama, SmolLM2, Qwen2 and Qwen2.5, as a GGUF file or as a Hugging Face folder."),
+           "These families load: Llama, Mistral, Mixtral, SmolLM, Qwen, Gemma, Phi, OLMo and Granite, as a GGUF "
+           "file or as a Hugging Face folder, quantized ones included."),
         p.fonts.body, content));
     column->addWidget(
         make_label(free_bytes > 0 ? tr("Memory free on this machine now: %1.").arg(format_bytes(free_bytes))

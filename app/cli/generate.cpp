@@ -204,6 +204,20 @@ void print_text(const std::vector<PromptRequest>& requests, const std::vector<Re
     std::fflush(stdout);
 }
 
+// An answer that the context cut looks like one that reached --max-tokens: say which limit it was.
+void note_full_contexts(const std::vector<Result>& results, const Engine& engine) {
+    int cut = 0;
+    for (const Result& r : results)
+        for (const auto& [index, output] : r.outputs)
+            cut += output.last.finish == FinishReason::length &&
+                   r.metrics.prompt_tokens + int(output.token_ids.size()) >= engine.max_model_len();
+    if (cut == 0) return;
+    std::cerr << "recto-cli: note: " << cut << (cut == 1 ? " answer" : " answers")
+              << " ended at the context's " << engine.max_model_len()
+              << " tokens (the model's limit, --max-model-len, or what --kv-blocks " << engine.kv_blocks()
+              << " holds)\n";
+}
+
 int run(const GenerateOptions& options) {
     install_interrupt_handler();
     if (options.prompts.empty() == options.prompts_file.empty())
@@ -235,6 +249,7 @@ int run(const GenerateOptions& options) {
         print_json(requests, results, *model, engine, figures);
     else
         print_text(requests, results, *model, figures);
+    if (!options.common.json) note_full_contexts(results, engine);
     if (interrupted()) return exit_interrupted;
     const bool failed =
         std::any_of(results.begin(), results.end(), [](const Result& r) { return !r.error.empty(); });

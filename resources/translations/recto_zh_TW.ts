@@ -95,8 +95,8 @@
         <translation>更好的回答</translation>
     </message>
     <message>
-        <source>The starter model is small and made for trying things out. Larger models answer much better. These families load: Llama, SmolLM2, Qwen2 and Qwen2.5, as a GGUF file or as a Hugging Face folder.</source>
-        <translation>入門模型很小，只供試用；較大的模型回答好得多。可載入的模型家族：Llama、SmolLM2、Qwen2 與 Qwen2.5，格式為 GGUF 檔或 Hugging Face 資料夾。</translation>
+        <source>The starter model is small and made for trying things out. Larger models answer much better. These families load: Llama, Mistral, Mixtral, SmolLM, Qwen, Gemma, Phi, OLMo and Granite, as a GGUF file or as a Hugging Face folder, quantized ones included.</source>
+        <translation>入門模型很小，只供試用；較大的模型回答好得多。可載入的模型家族：Llama、Mistral、Mixtral、SmolLM、Qwen、Gemma、Phi、OLMo 與 Granite，格式為 GGUF 檔或 Hugging Face 資料夾，量化模型亦可。</translation>
     </message>
     <message>
         <source>Memory free on this machine now: %1.</source>

@@ -20,6 +20,11 @@ void* operator new(std::size_t bytes) {
 void* operator new[](std::size_t bytes) {
     return allocate(bytes);
 }
+// The library's own would come from another allocator, whose memory must not reach free() below.
+void* operator new(std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
+    largest = std::max(largest, bytes);
+    return std::malloc(bytes == 0 ? 1 : bytes);
+}
 void operator delete(void* memory) noexcept {
     std::free(memory);
 }
