@@ -2,6 +2,8 @@
 // formulas, over tensors that the formats' own packages packed (tests/data/load/make_quantized.py), bit for
 // bit.
 #include <QTest>
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -61,7 +63,10 @@ std::vector<float> stored_f32(const FolderTensors& files, const std::string& nam
 }
 
 bool equal_bits(const std::vector<float>& a, const std::vector<float>& b) {
-    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * 4) == 0;
+    const auto bits = [](float x, float y) {
+        return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);
+    };
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), bits);
 }
 
 }  // namespace
