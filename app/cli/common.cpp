@@ -5,6 +5,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -46,6 +47,10 @@ void install_interrupt_handler() {
     action.sa_handler = on_interrupt;  // without SA_RESTART: waiting for a line ends too
     sigaction(SIGINT, &action, nullptr);
     sigaction(SIGTERM, &action, nullptr);
+    struct sigaction closed {};
+    // A closed terminal ends the program in order too, unless it was started to outlive it (nohup).
+    if (sigaction(SIGHUP, nullptr, &closed) == 0 && closed.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, nullptr);
 }
 bool interrupted() {
     return interrupt_seen != 0;
@@ -216,6 +221,14 @@ std::shared_ptr<const Model> load(const CommonOptions& o, std::shared_ptr<Backen
 
 std::string read_file(const std::string& path) {
     if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+    std::error_code error;
+    const auto kind = std::filesystem::status(path, error).type();
+    if (kind == std::filesystem::file_type::directory)
+        throw Error(ErrorKind::input, path + ": expected a readable file, found a folder");
+    // A device may have no end. Pipes are what a shell's <(command) gives.
+    if (kind == std::filesystem::file_type::character || kind == std::filesystem::file_type::block)
+        throw Error(ErrorKind::input,
+                    path + ": expected a readable file, found a device; \"-\" reads standard input");
     std::ifstream in(path, std::ios::binary);
     if (!in) throw Error(ErrorKind::input, path + ": expected a readable file, found none");
     std::string text{std::istreambuf_iterator<char>(in), {}};

@@ -49,6 +49,11 @@ int common_vocab(const Model& a, const Model& b) {
         throw Error(ErrorKind::argument, "--against needs a model with the same tokens, found " +
                                              std::to_string(of_a.size()) + " and " +
                                              std::to_string(of_b->size()));
+    if (!of_b && a.config.vocab != b.config.vocab)
+        throw Error(ErrorKind::argument, "--against needs a model with the same tokens; " + b.path.string() +
+                                             " has no tokenizer to compare, and " +
+                                             std::to_string(b.config.vocab) + " rows of logits instead of " +
+                                             std::to_string(a.config.vocab));
     for (int id = 0; of_b && id < of_a.size(); ++id)
         if (of_a.bytes(id) != of_b->bytes(id))
             throw Error(ErrorKind::argument, "--against needs a model with the same tokens; token " +

@@ -1,5 +1,6 @@
 #include "app/cli/requests.h"
 
+#include <limits>
 #include <sstream>
 
 #include "app/cli/common.h"
@@ -35,6 +36,15 @@ void set_messages(PromptRequest& made, const Json& messages, const Model& model)
     made.request.prompt = encode_pieces(tokenizer, pieces);
 }
 
+// Checked by value: the JSON library would cut 4294967297 and 1.5 down to 1.
+int whole_number(const Json& value, const std::string& key) {
+    constexpr int largest = std::numeric_limits<int>::max();
+    if (!value.is_number_integer() || value < -largest || value > largest)
+        throw Error(ErrorKind::input, key + " must be a whole number of 32 bits, got " +
+                                          value.dump(-1, ' ', false, Json::error_handler_t::replace));
+    return value.get<int>();
+}
+
 PromptRequest json_request(const Json& object, const Model& model, const SamplingParams& defaults) {
     if (!object.is_object())
         throw Error(ErrorKind::input, "expected a JSON object, found " + std::string(object.type_name()));
@@ -45,6 +55,7 @@ PromptRequest json_request(const Json& object, const Model& model, const Samplin
         throw Error(ErrorKind::input,
                     "expected exactly one of prompt, messages and prompt_token_ids, found " +
                         std::to_string(sources));
+    int priority = 0;
     for (const auto& [key, value] : object.items()) {
         if (key == "prompt") {
             made = text_prompt(value.get<std::string>(), model, made.request.sampling);
@@ -52,13 +63,15 @@ PromptRequest json_request(const Json& object, const Model& model, const Samplin
             set_messages(made, value, model);
         } else if (key == "prompt_token_ids") {
             made.request.prompt = token_ids(value, key, ErrorKind::input);
+        } else if (key == "priority") {
+            priority = whole_number(value, key);
         } else if (!set_sampling_parameter(made.request.sampling, key, value)) {
-            throw Error(
-                ErrorKind::input,
-                "unknown field \"" + key +
-                    "\"; a request has prompt, messages or prompt_token_ids, and sampling parameters");
+            throw Error(ErrorKind::input, "unknown field \"" + key +
+                                              "\"; a request has prompt, messages or prompt_token_ids, "
+                                              "sampling parameters and a priority");
         }
     }
+    made.request.priority = priority;
     // A beam search allows no other temperature: left out, it is 0 there.
     if (made.request.sampling.use_beam_search && !object.contains("temperature") &&
         (object.contains("use_beam_search") || object.contains("beam_width")))

@@ -110,13 +110,25 @@ class Measurement {
         return options_.common_vocab > 0 ? row.first(std::size_t(options_.common_vocab)) : row;
     }
 
+    // A NaN or infinity would make every figure one.
+    double finite_sum(std::span<const float> logits, const char* side) const {
+        const double sum = log_sum_exp(logits);
+        if (std::isfinite(sum)) return sum;
+        throw Error(ErrorKind::runtime, std::string("the logits of ") + side + " are not finite after " +
+                                            std::to_string(nll_a_.size()) +
+                                            " scored tokens; its weights or their scales are damaged");
+    }
+
     void score(std::int32_t row, std::int32_t token) {
         const auto a = columns(a_.logits(row));
-        const double sum_a = log_sum_exp(a);
-        nll_a_.push_back(sum_a - double(a[std::size_t(token)]));
-        if (!b_) return;
+        const double sum_a = finite_sum(a, b_ ? "model A" : "the model");
+        if (!b_) {
+            nll_a_.push_back(sum_a - double(a[std::size_t(token)]));
+            return;
+        }
         const auto b = columns(b_->logits(row));
-        const double sum_b = log_sum_exp(b);
+        const double sum_b = finite_sum(b, "model B");
+        nll_a_.push_back(sum_a - double(a[std::size_t(token)]));
         nll_b_.push_back(sum_b - double(b[std::size_t(token)]));
         double kl = 0;
         for (std::size_t i = 0; i < a.size(); ++i) {

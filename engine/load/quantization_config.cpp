@@ -238,6 +238,9 @@ void read_compressed(const JsonObject& object, QuantizationConfig& q) {
 QuantizationConfig read_object(const JsonObject& object) {
     QuantizationConfig q;
     q.label = object.label();
+    // Read whatever the method: where the tensors turn out to be GPTQ's, they count, and so does their
+    // version.
+    q.gptq_v2 = lower(object.text("checkpoint_format").value_or("")) == "gptq_v2";
     auto method = object.text("quant_method");
     if (!method) method = object.text("method");
     if (!method) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include "kernels/error.h"
 
@@ -29,6 +30,20 @@ std::string reason(int error) {
                                               : "); choose a folder that can be written"));
 }
 
+// Removes what a run that was killed left behind, and says whether nothing else is there.
+bool holds_only_leftovers(const fs::path& folder) {
+    std::error_code error;
+    std::vector<fs::path> leftovers;
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+        if (it->path().extension() != kTemporary || !it->is_regular_file(error)) return false;
+        leftovers.push_back(it->path());
+    }
+    if (error) cannot_write(folder.string(), error.value());
+    for (const fs::path& file : leftovers)
+        if (!fs::remove(file, error)) cannot_write(file.string(), error.value());
+    return true;
+}
+
 fs::path parent_of(const fs::path& path) {
     return path.parent_path().empty() ? fs::path(".") : path.parent_path();
 }
@@ -43,9 +58,7 @@ OutputFolder::OutputFolder(const fs::path& folder) : folder_(folder) {
         if (!fs::is_directory(folder_, error))
             throw Error(ErrorKind::argument,
                         folder_.string() + ": expected a new or empty folder, found a file of this name");
-        const bool empty = fs::is_empty(folder_, error);
-        if (error) cannot_write(folder_.string(), error.value());
-        if (!empty)
+        if (!holds_only_leftovers(folder_))
             throw Error(ErrorKind::argument,
                         folder_.string() +
                             ": expected a new or empty folder, found one that holds files; nothing is "

@@ -73,6 +73,35 @@ class TestHostileInput : public QObject {
         QVERIFY2(wrong.empty(), run.all().c_str());
     }
 
+    void what_is_no_file_is_refused_data() {
+        QTest::addColumn<QStringList>("command");
+        for (const QString& path : {folder_.path(), QStringLiteral("/dev/zero")}) {
+            const QByteArray where = path.toUtf8();
+            QTest::newRow(("perplexity " + where).constData()) << QStringList{"perplexity", "--file", path};
+            QTest::newRow(("tokenize " + where).constData()) << QStringList{"tokenize", "--file", path};
+            QTest::newRow(("detokenize " + where).constData()) << QStringList{"detokenize", "--file", path};
+            QTest::newRow(("template " + where).constData()) << QStringList{"template", "--messages", path};
+        }
+    }
+    void what_is_no_file_is_refused() {
+        QFETCH(QStringList, command);
+        const Run run = run_cli(command);
+        const std::string wrong = not_one_line_error(run, 3);
+        QVERIFY2(wrong.empty() && run.err.contains(command.last().toUtf8() + ": expected"),
+                 run.all().c_str());
+    }
+
+    void a_priority_is_a_whole_number() {
+        for (const char* bad : {"1.5", "\"high\"", "4294967297", "null"}) {
+            const QString prompts =
+                file("priority.jsonl", "{\"prompt_token_ids\": [5], \"priority\": " + QByteArray(bad) + "}");
+            const Run run = run_cli({"generate", "--model", tiny_model(), "--prompts", prompts});
+            QVERIFY2(not_one_line_error(run, 3).empty() && run.err.contains("priority"), run.all().c_str());
+        }
+        const QString prompts = file("priority.jsonl", R"({"prompt_token_ids": [5], "priority": -3})");
+        QCOMPARE(run_cli({"generate", "--model", tiny_model(), "--prompts", prompts}).code, 0);
+    }
+
     // Which of the two was meant cannot be known.
     void key_that_occurs_twice_is_refused() {
         const QString twice = file("twice.jsonl", R"({"prompt_token_ids": [5], "seed": 1, "seed": 2})");

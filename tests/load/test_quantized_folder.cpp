@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/load/model_source.h"
+#include "engine/load/quantization_config.h"
 #include "load/files.h"
 #include "support/registry.h"
 
@@ -170,6 +171,17 @@ class TestQuantizedFolder : public QObject {
     Q_OBJECT
 
   private slots:
+    // The tensors may turn out to be GPTQ's whatever the method says: their version still counts.
+    void the_version_of_gptq_is_read_under_any_method() {
+        for (const char* method : {"gptq", "awq"}) {
+            // No raw string: moc loses the class behind one that holds quotes.
+            const std::string text = std::string("{\"quantization_config\": {\"quant_method\": \"") + method +
+                                     "\", \"bits\": 4, \"group_size\": 32, \"checkpoint_format\": "
+                                     "\"gptq_v2\"}}";
+            QVERIFY2(read_quantization_config(text, "config").gptq_v2, method);
+        }
+    }
+
     void describes_what_it_found() {
         const auto awq = Folder::awq().open();
         QCOMPARE(awq->quantization(), std::string("AWQ gemm, 4 bit, group 32 (lm_head F16)"));

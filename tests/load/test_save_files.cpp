@@ -109,6 +109,17 @@ class TestSaveFiles : public QObject {
         QCOMPARE(read_text_file(scratch.path() / "full/a.txt"), std::string("mine"));
     }
 
+    void what_a_killed_run_left_is_cleared_away() {
+        const Scratch scratch;
+        scratch.write("model/a.safetensors.partial", "half");
+        { OutputFolder out(scratch.path() / "model"); }
+        QVERIFY(!fs::exists(scratch.path() / "model/a.safetensors.partial"));
+        scratch.write("mixed/a.safetensors.partial", "half");
+        scratch.write("mixed/b.txt", "mine");
+        error_of(ErrorKind::argument, [&] { OutputFolder out(scratch.path() / "mixed"); });
+        QVERIFY(fs::exists(scratch.path() / "mixed/a.safetensors.partial"));
+    }
+
     void a_folder_inside_a_file_cannot_be_made() {
         const Scratch scratch;
         scratch.write("file", "x");

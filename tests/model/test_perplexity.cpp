@@ -4,8 +4,10 @@
 
 #include "engine/bench/perplexity.h"
 
+#include <QTemporaryDir>
 #include <QTest>
 #include <algorithm>
+#include <limits>
 
 #include "kernels/error.h"
 #include "support/registry.h"
@@ -163,6 +165,31 @@ class TestPerplexity : public QObject {
         QualityOptions common;
         common.common_vocab = 259;
         QCOMPARE(measure_quality(a, wider, ids, common).b.tokens, std::int64_t(2));
+    }
+
+    // The first weight of the last norm, in a copy, becomes a NaN: safetensors are a length, a JSON header,
+    // data.
+    void damaged_weights_are_an_error() {
+        const QTemporaryDir folder;
+        QVERIFY(QFile::copy(tiny("llama-gqa-tied/config.json"), folder.filePath("config.json")));
+        QByteArray file = read_bytes(tiny("llama-gqa-tied/model.safetensors"));
+        std::uint64_t header = 0;
+        std::memcpy(&header, file.constData(), sizeof header);
+        const auto json = nlohmann::json::parse(file.mid(8, qsizetype(header)).toStdString());
+        const std::size_t at = 8 + header + json["model.norm.weight"]["data_offsets"][0].get<std::size_t>();
+        const float nan = std::numeric_limits<float>::quiet_NaN();
+        std::memcpy(file.data() + at, &nan, sizeof nan);
+        QFile out(folder.filePath("model.safetensors"));
+        QVERIFY(out.open(QIODevice::WriteOnly) && out.write(file) == file.size());
+        out.close();
+        const auto model = load_exact(folder.path().toStdString());
+        try {
+            measure_quality(model, nullptr, std::vector<std::int32_t>{5, 6, 7}, {});
+            QFAIL("a perplexity came out");
+        } catch (const Error& e) {
+            QCOMPARE(e.kind(), ErrorKind::runtime);
+            QVERIFY(std::string(e.what()).find("not finite") != std::string::npos);
+        }
     }
 
     void stops_when_told() {
