@@ -3,24 +3,14 @@
 
 // Before Qt, whose keyword `slots` is a member of StepBatch.
 #include "kernels/check.h"
-#include "kernels/cpu/isa.h"
+#include "kernels/cpu_sets.h"
 
 #include <QTest>
 
 #include "support/registry.h"
 
 using namespace recto;
-
-namespace {
-
-std::unique_ptr<Backend> make_cpu(const std::string& isa, int threads) {
-    CpuOptions options;
-    options.threads = threads;
-    options.max_isa = isa;
-    return make_cpu_backend(options);
-}
-
-}  // namespace
+using namespace recto::test;
 
 class TestAttention : public QObject {
     Q_OBJECT

@@ -4,39 +4,15 @@
 
 // Before Qt, whose keyword `slots` is a member of StepBatch.
 #include "kernels/check.h"
-#include "kernels/cpu/isa.h"
 #include "kernels/error.h"
+#include "kernels/cpu_sets.h"
 
 #include <QTest>
 
 #include "support/registry.h"
 
 using namespace recto;
-
-namespace {
-
-std::unique_ptr<Backend> make_cpu(const std::string& isa, int threads) {
-    CpuOptions options;
-    options.threads = threads;
-    options.max_isa = isa;
-    return make_cpu_backend(options);
-}
-
-std::vector<std::string> vector_sets() {
-    const cpu::CpuFeatures f = cpu::detect_cpu();
-    std::vector<std::string> sets;
-    if (f.avx2) sets.emplace_back("avx2");
-    if (f.avx_vnni) sets.emplace_back("avxvnni");
-    if (f.avx512) sets.emplace_back("avx512");
-    if (f.amx_int8) sets.emplace_back("amx");
-    return sets;
-}
-
-bool same_bits(const float* a, const float* b, std::size_t n) {
-    return std::memcmp(a, b, n * sizeof(float)) == 0;
-}
-
-}  // namespace
+using namespace recto::test;
 
 class TestLinear : public QObject {
     Q_OBJECT
