@@ -100,6 +100,16 @@ nlohmann::json stored(const std::string& name) {
     return nlohmann::json::parse(stored_text(name));
 }
 
+std::uint32_t hash_of_ids(const std::vector<std::int32_t>& ids) {
+    std::uint64_t h = 0xCBF29CE484222325ULL;
+    std::string text;
+    for (const auto id : ids)
+        text += (text.empty() ? "" : ",") + std::to_string(id);
+    for (const char c : text)
+        h = (h ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
+    return static_cast<std::uint32_t>(h);
+}
+
 std::string from_hex(const std::string& hex) {
     std::string out;
     for (std::size_t i = 0; i + 1 < hex.size(); i += 2)

@@ -1,7 +1,9 @@
 // The vocabulary of the starter model (RECTO_STARTER_MODEL names the file), and stored expectations.
 #pragma once
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "engine/text/tokenizer.h"
 
@@ -13,5 +15,7 @@ TokenizerFiles starter_files();
 nlohmann::json stored(const std::string& name);
 std::string stored_text(const std::string& name);
 std::string from_hex(const std::string& hex);
+// FNV-1a of the ids as "1,2,3", as tests/data/text/make_pre.py stores them.
+std::uint32_t hash_of_ids(const std::vector<std::int32_t>& ids);
 
 }  // namespace recto::test

@@ -13,16 +13,6 @@ using Json = nlohmann::json;
 
 namespace {
 
-std::uint32_t hash(const Ids& ids) {
-    std::uint64_t h = 0xCBF29CE484222325ULL;
-    std::string text;
-    for (const auto id : ids)
-        text += (text.empty() ? "" : ",") + std::to_string(id);
-    for (const char c : text)
-        h = (h ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
-    return static_cast<std::uint32_t>(h);
-}
-
 std::unique_ptr<Tokenizer> through_files(const TokenizerFiles& gguf) {
     const SavedTokenizer saved = saved_tokenizer(gguf, 2048);
     if (!saved.reason.empty()) throw std::runtime_error("left out: " + saved.reason);
@@ -89,7 +79,8 @@ class TestSavedTokenizer : public QObject {
         QByteArray different;
         for (std::size_t i = 0; i < texts_.size(); ++i) {
             const std::string text = texts_[i];
-            if (hash(tokenizer->encode(text, {.add_bos = false})) != hashes[i].get<std::uint32_t>())
+            if (test::hash_of_ids(tokenizer->encode(text, {.add_bos = false})) !=
+                hashes[i].get<std::uint32_t>())
                 different += "\n  \"" + QByteArray::fromStdString(text) + "\"";
         }
         QVERIFY2(different.isEmpty(), different);
