@@ -63,19 +63,8 @@ class TestTinyModels : public QObject {
         const auto model = load_exact(name);
         const auto quick = load_model(folder(name).toStdString(), cpu_backend());
         for (const auto& m : {model, quick}) {
-            SequenceLogitsOptions options;
-            options.kv_dtype = m->kv_dtype;
-            const std::vector<float> reference = all_logits(m, ids, options);
-            for (const int block_size : {8, 16, 32}) {
-                for (const int chunk : {1, 7, 64, 160}) {
-                    options.block_size = block_size;
-                    options.chunk_tokens = chunk;
-                    const std::vector<float> found = all_logits(m, ids, options);
-                    QVERIFY2(
-                        std::memcmp(found.data(), reference.data(), reference.size() * sizeof(float)) == 0,
-                        qPrintable(QStringLiteral("block size %1, chunk %2").arg(block_size).arg(chunk)));
-                }
-            }
+            const QString broken = broken_invariance(m, ids, {1, 7, 64, 160});
+            QVERIFY2(broken.isEmpty(), qPrintable(broken));
         }
     }
 

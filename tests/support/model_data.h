@@ -9,6 +9,7 @@
 #include <QString>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -63,6 +64,26 @@ inline std::vector<float> all_logits(const std::shared_ptr<const Model>& model,
         logits.insert(logits.end(), row.begin(), row.end());
     });
     return logits;
+}
+
+// The engine promises on the CPU that a row's bits depend neither on the block size nor on the chunk that it is
+// computed in. Empty, or the first pair that breaks it.
+inline QString broken_invariance(const std::shared_ptr<const Model>& model,
+                                 const std::vector<std::int32_t>& ids, std::initializer_list<int> chunks) {
+    SequenceLogitsOptions options;
+    options.kv_dtype = model->kv_dtype;
+    const std::vector<float> reference = all_logits(model, ids, options);
+    for (const int block_size : {8, 16, 32}) {
+        for (const int chunk : chunks) {
+            options.block_size = block_size;
+            options.chunk_tokens = chunk;
+            const std::vector<float> found = all_logits(model, ids, options);
+            if (found.size() != reference.size() ||
+                std::memcmp(found.data(), reference.data(), reference.size() * sizeof(float)) != 0)
+                return QStringLiteral("block size %1, chunk %2").arg(block_size).arg(chunk);
+        }
+    }
+    return {};
 }
 
 inline Request greedy_request(const std::vector<std::int32_t>& prompt, int tokens) {
