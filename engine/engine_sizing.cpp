@@ -92,7 +92,7 @@ EngineOptions resolved(const Model& model, EngineOptions o) {
     BatchLimits limits = step_limits(o);
     limits.max_blocks = blocks_for(o.max_model_len > 0 ? o.max_model_len : model_context, o.block_size);
     const std::uint64_t workspace =
-        transformer_workspace_bytes(model.config, model.backend->activation_dtype(), limits);
+        transformer_workspace_bytes(model.config, model.activation_dtype, limits);
     std::uint64_t free_bytes = device.memory_free > workspace ? device.memory_free - workspace : 0;
     if (device.kind == "cpu") {  // swap space comes out of the same memory
         if (o.swap_space_bytes > free_bytes)
@@ -125,7 +125,7 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
     state_ = std::make_unique<State>(model, make_transformer(model, shape, limits), model->tokenizer.get(),
                                      all_eos(*model), o);
     state_->workspace_bytes =
-        transformer_workspace_bytes(model->config, model->backend->activation_dtype(), limits);
+        transformer_workspace_bytes(model->config, model->activation_dtype, limits);
 }
 
 }  // namespace recto

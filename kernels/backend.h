@@ -3,8 +3,8 @@
 // Threading: a Backend and everything made by it belong to one thread at a time (the engine's). Operations are
 // enqueued in order on the backend's stream; `download` and `synchronize` wait for them. The CPU runs each at once.
 //
-// Shapes: activations are row-major [rows, features] in activation_dtype(). Operations take the number of rows
-// from their tensors. Errors: recto::Error (memory, runtime); a wrong shape is a broken invariant and asserts.
+// Shapes: activations are row-major [rows, features] in the dtype that activation_dtype() settles; the residual
+// stream, router scores and logits are FP32. Operations take the number of rows from their tensors. Errors: recto::Error (memory, runtime); a wrong shape is a broken invariant and asserts.
 //
 // Batch invariance (CPU): a row's result depends on that row alone. For one weight form and activation mode every
 // variant of `linear` quantizes the row alike, sums int32 inside a group, then FP32 over groups in ascending order;
@@ -49,6 +49,16 @@ enum class Activations : std::uint8_t {
     int8_twice,  // the row so, then what its rounding left so, and both products added: about 15 bits.
                  // For the few products whose rounding a model's answers feel most, at twice the arithmetic
     floating,    // weights are dequantized in registers, FP32 (CPU) or 16-bit (CUDA) products
+};
+
+// What a packer needs to know of the products a weight will be used for.
+struct PackOptions {
+    PackOptions(Activations m) : mode(m) {}  // NOLINT: most callers have nothing else to say
+    PackOptions(Activations m, DType a, bool g = false) : mode(m), activation(a), gated(g) {}
+
+    Activations mode;
+    DType activation = DType::f32;  // of the inputs (Backend::activation_dtype); the CPU knows FP32 only
+    bool gated = false;             // the parts are gate|up, or one part holds both: silu_mul or gelu_mul follow
 };
 
 // The weights of a mixture's experts, one PackedWeight an expert, all of one shape.
@@ -162,14 +172,17 @@ class Backend {
 
     // --- the device and its memory
     virtual DeviceInfo device() const = 0;
-    virtual DType activation_dtype() const = 0;
+    // What the activations of a model are held in, for a model that wants `preferred`: FP32 on the CPU (its kernels
+    // make int8 or nothing narrower of them), `preferred` on a card.
+    virtual DType activation_dtype(DType preferred) const = 0;
     virtual std::unique_ptr<Buffer> allocate(std::size_t bytes) = 0;  // Error(memory)
     virtual void upload(void* device, const void* host, std::size_t bytes) = 0;
     virtual void download(void* host, const void* device, std::size_t bytes) = 0;
     virtual void synchronize() = 0;
 
     // --- weights, once at load. `parts` share their input width and are concatenated along their outputs.
-    virtual std::unique_ptr<PackedWeight> pack(std::span<const WeightRows* const> parts, Activations mode) = 0;
+    virtual std::unique_ptr<PackedWeight> pack(std::span<const WeightRows* const> parts,
+                                               const PackOptions& options) = 0;
     // Takes the experts of one layer, each packed by this backend, as one thing that the operations below index.
     virtual std::unique_ptr<PackedExperts> stack_experts(
         std::vector<std::unique_ptr<PackedWeight>> experts) = 0;

@@ -72,10 +72,10 @@ class Loader {
         if (c.is_mixture(i)) {
             // Scores pick experts, so a rounding of the router's input can change whole rows: it has none.
             w.router = pack({TensorRole::ffn_router}, i, Activations::floating);
-            w.experts_gate_up = pack_experts({TensorRole::expert_gate, TensorRole::expert_up}, i);
-            w.experts_down = pack_experts({TensorRole::expert_down}, i);
+            w.experts_gate_up = pack_experts({TensorRole::expert_gate, TensorRole::expert_up}, i, true);
+            w.experts_down = pack_experts({TensorRole::expert_down}, i, false);
         } else {
-            w.gate_up = pack({TensorRole::ffn_gate, TensorRole::ffn_up}, i, model_.activations);
+            w.gate_up = pack({TensorRole::ffn_gate, TensorRole::ffn_up}, i, model_.activations, 0, true);
             w.down = pack({TensorRole::ffn_down}, i, model_.activations);
         }
         if (c.post_norms) {
@@ -92,15 +92,16 @@ class Loader {
         return model_.activations == Activations::int8 ? Activations::int8_twice : model_.activations;
     }
 
-    std::unique_ptr<PackedExperts> pack_experts(std::initializer_list<TensorRole> roles, int layer) {
+    std::unique_ptr<PackedExperts> pack_experts(std::initializer_list<TensorRole> roles, int layer,
+                                                bool gated) {
         std::vector<std::unique_ptr<PackedWeight>> experts;
         for (int e = 0; e < model_.config.experts.count; ++e)
-            experts.push_back(pack(roles, layer, model_.activations, e));
+            experts.push_back(pack(roles, layer, model_.activations, e, gated));
         return model_.backend->stack_experts(std::move(experts));
     }
 
     std::unique_ptr<PackedWeight> pack(std::initializer_list<TensorRole> roles, int layer, Activations mode,
-                                       int expert = 0) {
+                                       int expert = 0, bool gated = false) {
         std::vector<std::unique_ptr<WeightRows>> owned;
         std::vector<const WeightRows*> parts;
         for (const TensorRole role : roles) {
@@ -108,7 +109,7 @@ class Loader {
             if (!owned.back()) throw missing(role, layer, expert);
             parts.push_back(owned.back().get());
         }
-        auto packed = model_.backend->pack(parts, mode);
+        auto packed = model_.backend->pack(parts, PackOptions(mode, model_.activation_dtype, gated));
         model_.weight_bytes += packed->bytes();
         report("repack", std::min(1.0, double(model_.weight_bytes) / double(total_bytes_)));
         return packed;
@@ -139,6 +140,27 @@ class Loader {
     const CancelFlag& cancel_;
     std::uint64_t total_bytes_ = 1;
 };
+
+// Weights as stored: bfloat16 weights meet bfloat16 activations. Gemma's activations leave FP16's range
+// (arXiv 2408.00118's models were trained in bfloat16; FP16 gives infinities in their residual branches).
+DType wanted_dtype(const ModelSource& source, ModelDType asked) {
+    switch (asked) {
+        case ModelDType::f32:
+            return DType::f32;
+        case ModelDType::f16:
+            return DType::f16;
+        case ModelDType::bf16:
+            return DType::bf16;
+        case ModelDType::automatic:
+            break;
+    }
+    if (source.config().family.starts_with("Gemma")) return DType::bf16;
+    const auto sample = source.weight(TensorRole::attn_q);
+    if (!sample) return DType::f16;
+    const WeightForm& form = sample->form();
+    const bool bf16 = form.grouped ? form.scale == ScaleForm::bf16 : form.dense == DType::bf16;
+    return bf16 ? DType::bf16 : DType::f16;
+}
 
 void check_memory(const ModelSource& source, const Backend& backend, const LoadOptions& options) {
     const DeviceInfo device = backend.device();
@@ -178,7 +200,10 @@ std::shared_ptr<const Model> load_model(const std::filesystem::path& path, std::
                                  (options.activations == ActivationMode::automatic && !on_cpu)
                              ? Activations::floating
                              : Activations::int8;
-    model->kv_dtype = exact ? DType::f32 : options.dtype == ModelDType::bf16 ? DType::bf16 : DType::f16;
+    model->activation_dtype = model->backend->activation_dtype(wanted_dtype(*source, options.dtype));
+    model->kv_dtype = exact    ? DType::f32
+                      : on_cpu ? options.dtype == ModelDType::bf16 ? DType::bf16 : DType::f16
+                               : model->activation_dtype;
     check_memory(*source, *model->backend, options);
     source->prefetch();
     timer.end_stage("map");

@@ -64,6 +64,7 @@ struct Model {
     std::string chat_template_error;              // why there is none although the file has one
 
     Activations activations = Activations::int8;
+    DType activation_dtype = DType::f32;      // what the rows that flow through the layers are held in
     DType kv_dtype = DType::f16;              // what KV caches of this model hold by default
     std::unique_ptr<PackedWeight> embedding;  // [vocab, hidden]
     std::unique_ptr<PackedWeight> lm_head;    // null when tied

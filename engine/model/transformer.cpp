@@ -21,7 +21,7 @@ class Transformer final : public StepModel {
         : model_(std::move(model)),
           config_(model_->config),
           backend_(*model_->backend),
-          workspace_(backend_, config_, limits),
+          workspace_(backend_, config_, model_->activation_dtype, limits),
           batch_(backend_.make_batch(limits)),
           kv_(backend_.make_kv(kv_shape)) {
         // x + s·branch is computed as s·(x/s + branch): the residual stream holds x/s, and a norm over it is

@@ -62,12 +62,13 @@ void lay_out(Workspace& w, Layout& layout, const ModelConfig& c, DType activatio
 
 }  // namespace
 
-Workspace::Workspace(Backend& backend, const ModelConfig& config, const BatchLimits& limits) {
+Workspace::Workspace(Backend& backend, const ModelConfig& config, DType activation,
+                     const BatchLimits& limits) {
     Layout count;
-    lay_out(*this, count, config, backend.activation_dtype(), limits);
+    lay_out(*this, count, config, activation, limits);
     memory_ = backend.allocate(count.used);
     Layout place{static_cast<char*>(memory_->data()), 0};
-    lay_out(*this, place, config, backend.activation_dtype(), limits);
+    lay_out(*this, place, config, activation, limits);
 }
 
 std::uint64_t transformer_workspace_bytes(const ModelConfig& c, DType activation, const BatchLimits& limits) {

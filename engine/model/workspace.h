@@ -9,7 +9,7 @@
 namespace recto {
 
 struct Workspace {
-    Workspace(Backend& backend, const ModelConfig& config, const BatchLimits& limits);
+    Workspace(Backend& backend, const ModelConfig& config, DType activation, const BatchLimits& limits);
 
     // R = max_rows, O = max_outputs
     Tensor residual;              // [R, hidden] FP32 on every backend

@@ -74,9 +74,10 @@ void CpuBackend::download(void* host, const void* device, std::size_t bytes) {
     std::memcpy(host, device, bytes);
 }
 
-std::unique_ptr<PackedWeight> CpuBackend::pack(std::span<const WeightRows* const> parts, Activations mode) {
+std::unique_ptr<PackedWeight> CpuBackend::pack(std::span<const WeightRows* const> parts,
+                                               const PackOptions& options) {
     const Awake awake(pool_);
-    return pack_matrix(parts, mode, pool_, kernels_.name, weight_memory_);
+    return pack_matrix(parts, options.mode, pool_, kernels_.name, weight_memory_);
 }
 
 std::unique_ptr<KvCache> CpuBackend::make_kv(const KvShape& shape) {

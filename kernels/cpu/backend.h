@@ -46,12 +46,13 @@ class CpuBackend final : public Backend {
     explicit CpuBackend(const CpuOptions& options);
 
     DeviceInfo device() const override;
-    DType activation_dtype() const override { return DType::f32; }
+    DType activation_dtype(DType) const override { return DType::f32; }
     std::unique_ptr<Buffer> allocate(std::size_t bytes) override;
     void upload(void* device, const void* host, std::size_t bytes) override;
     void download(void* host, const void* device, std::size_t bytes) override;
     void synchronize() override {}
-    std::unique_ptr<PackedWeight> pack(std::span<const WeightRows* const> parts, Activations mode) override;
+    std::unique_ptr<PackedWeight> pack(std::span<const WeightRows* const> parts,
+                                       const PackOptions& options) override;
     std::unique_ptr<KvCache> make_kv(const KvShape& shape) override;
     void copy_block(KvCache& kv, int from, int to) override;
     void swap_out(const KvCache& kv, int block, void* host) override;

@@ -24,12 +24,13 @@ __global__ void rope_table_kernel(const int* positions, Frequencies f, float fac
 }
 
 // One head of one row: optional RMSNorm over the head, then the rotation. All threads of the block take part.
-__device__ void norm_and_rotate(float* head, int head_dim, const float* norm, float eps, const float* table,
+__device__ void norm_and_rotate(const Tensor& qkv, long long head, int head_dim, const float* norm, float eps, const float* table,
                                 int rotary_dims, float* shared_head, float* scratch) {
     float square = 0.0F;
     for (int d = int(threadIdx.x); d < head_dim; d += int(blockDim.x)) {
-        shared_head[d] = head[d];
-        square += head[d] * head[d];
+        const float v = load(qkv.data, head + d, qkv.dtype);
+        shared_head[d] = v;
+        square += v * v;
     }
     if (norm) {
         const float inverse = rsqrtf(block_sum(square, scratch) / float(head_dim) + eps);
@@ -44,7 +45,7 @@ __device__ void norm_and_rotate(float* head, int head_dim, const float* norm, fl
             value = shared_head[d] * table[d] - shared_head[d + pairs] * table[pairs + d];
         else if (d < rotary_dims)
             value = shared_head[d] * table[d - pairs] + shared_head[d - pairs] * table[d];
-        head[d] = value;
+        store(qkv.data, head + d, qkv.dtype, value);
     }
     __syncthreads();
 }
@@ -55,12 +56,12 @@ __global__ void rope_store_kernel(const int* slots, RopeStoreArgs args, Tensor t
     const int row = int(blockIdx.x);
     const int index = int(blockIdx.y);  // heads, then K heads, then V heads
     const int dim = args.shape.head_dim;
-    float* head = static_cast<float*>(qkv.data) + (long long)row * qkv.row_stride + (long long)index * dim;
+    const long long head = (long long)row * qkv.row_stride + (long long)index * dim;
     const float* angles = static_cast<const float*>(table.data) + (long long)row * table.row_stride;
     const bool is_q = index < args.shape.heads;
     const bool is_k = !is_q && index < args.shape.heads + args.shape.kv_heads;
     if (is_q || is_k)
-        norm_and_rotate(head, dim, is_q ? args.q_norm : args.k_norm, args.norm_eps, angles, args.rotary_dims,
+        norm_and_rotate(qkv, head, dim, is_q ? args.q_norm : args.k_norm, args.norm_eps, angles, args.rotary_dims,
                         shared_head, scratch);
     if (is_q) return;
     const int kv_head = index - args.shape.heads - (is_k ? 0 : args.shape.kv_heads);
@@ -68,7 +69,7 @@ __global__ void rope_store_kernel(const int* slots, RopeStoreArgs args, Tensor t
     const long long at = (slot / kv.block_size) * kv.block_stride +
                          ((long long)kv_head * kv.block_size + slot % kv.block_size) * dim;
     for (int d = int(threadIdx.x); d < dim; d += int(blockDim.x))
-        store(is_k ? kv.k : kv.v, at + d, kv.dtype, head[d]);
+        store(is_k ? kv.k : kv.v, at + d, kv.dtype, load(qkv.data, head + d, qkv.dtype));
 }
 
 // Running {max, sum, out} over tiles of the context from position 0 (Milakov and Gimelshein 2018, as in
@@ -84,10 +85,9 @@ __global__ void attention_kernel(BatchView batch, AttentionArgs args, Tensor q, 
     const int kv_head = head / (args.shape.heads / args.shape.kv_heads);
     const int position = batch.positions[row];
     const int* blocks = batch.block_tables + (long long)batch.row_sequence[row] * batch.table_stride;
-    const float* from =
-        static_cast<const float*>(q.data) + (long long)row * q.row_stride + (long long)head * dim;
+    const long long from = (long long)row * q.row_stride + (long long)head * dim;
     for (int d = int(threadIdx.x); d < dim; d += attention_threads) {
-        query[d] = from[d] * args.scale;
+        query[d] = load(q.data, from + d, q.dtype) * args.scale;
         result[d] = 0.0F;
     }
     const int first = args.window > 0 ? max(0, position - args.window + 1) : 0;
@@ -130,9 +130,9 @@ __global__ void attention_kernel(BatchView batch, AttentionArgs args, Tensor q, 
         sum = sum * keep + tile_sum;
         top = tile_top;
     }
-    float* to = static_cast<float*>(out.data) + (long long)row * out.row_stride + (long long)head * dim;
+    const long long to = (long long)row * out.row_stride + (long long)head * dim;
     for (int d = int(threadIdx.x); d < dim; d += attention_threads)
-        to[d] = result[d] / sum;
+        store(out.data, to + d, out.dtype, result[d] / sum);
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ class CudaBackend final : public Backend {
         cudaMemGetInfo(&info.memory_free, &info.memory_total);
         return info;
     }
-    DType activation_dtype() const override { return DType::f32; }
+    DType activation_dtype(DType preferred) const override { return preferred; }
 
     std::unique_ptr<Buffer> allocate(std::size_t bytes) override {
         return std::make_unique<CudaBuffer>(bytes);
@@ -160,7 +160,8 @@ class CudaBackend final : public Backend {
     }
     void synchronize() override { check(cudaStreamSynchronize(stream_), "waiting for the card"); }
 
-    std::unique_ptr<PackedWeight> pack(std::span<const WeightRows* const> parts, Activations) override {
+    std::unique_ptr<PackedWeight> pack(std::span<const WeightRows* const> parts,
+                                       const PackOptions&) override {
         return std::make_unique<cuda::CudaWeight>(*this, parts);
     }
 

@@ -81,11 +81,12 @@ __global__ void route_kernel(Tensor logits, bool renormalize, ExpertChoice choic
 }
 
 // x · W[row] + bias, on every lane
-__device__ float dot(const float* x, const WeightView& w, int row) {
+__device__ float dot(const Tensor& x, long long first, const WeightView& w, int row) {
     const PartView& part = part_of(w, row);
     float sum = 0.0F;
     for (int i = int(threadIdx.x) % warp; i < w.cols; i += warp)
-        sum = fmaf(weight_at(part, row, i, w.cols), x[part.order ? part.order[i] : i], sum);
+        sum = fmaf(weight_at(part, row, i, w.cols),
+                   load(x.data, first + (part.order ? part.order[i] : i), x.dtype), sum);
     return warp_sum(sum) + (part.bias ? part.bias[row] : 0.0F);
 }
 
@@ -96,11 +97,11 @@ __global__ void gate_up_kernel(Tensor x, ExpertChoice choice, const WeightView* 
     const int output = int(blockIdx.y) * warps_a_block + int(threadIdx.x) / warp;
     if (output >= out.cols) return;
     const WeightView& w = experts[choice.ids[slot]];
-    const float* in = static_cast<const float*>(x.data) + slot / choice.per_row * x.row_stride;
-    const float g = dot(in, w, output);
-    const float up = dot(in, w, output + int(out.cols));
+    const long long in = slot / choice.per_row * x.row_stride;
+    const float g = dot(x, in, w, output);
+    const float up = dot(x, in, w, output + int(out.cols));
     if (threadIdx.x % warp == 0)
-        static_cast<float*>(out.data)[slot * out.row_stride + output] = gate(g, epilogue) * up;
+        store(out.data, slot * out.row_stride + output, out.dtype, gate(g, epilogue) * up);
 }
 
 // Block (row, run of outputs), a warp an output.
@@ -112,8 +113,7 @@ __global__ void down_kernel(Tensor x, ExpertChoice choice, const WeightView* exp
     float sum = *to;
     for (int s = 0; s < choice.per_row; ++s) {
         const long long slot = row * choice.per_row + s;
-        const float* in = static_cast<const float*>(x.data) + slot * x.row_stride;
-        const float one = dot(in, experts[choice.ids[slot]], output);
+        const float one = dot(x, slot * x.row_stride, experts[choice.ids[slot]], output);
         sum = __fadd_rn(sum, __fmul_rn(choice.weights[slot], one));
     }
     if (threadIdx.x % warp == 0) *to = sum;

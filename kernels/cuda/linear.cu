@@ -13,7 +13,7 @@ constexpr int rows_a_block = 8;   // warps: outputs of the matrix
 constexpr int tokens_a_warp = 4;  // rows of x that share one pass over the weights
 
 // acc[t] = Σ_k x[t, k] · W[row, k], on every lane
-__device__ void dot_rows(float (&acc)[tokens_a_warp], const float* x, long long x_stride, int tokens,
+__device__ void dot_rows(float (&acc)[tokens_a_warp], const Tensor& x, long long first, int tokens,
                          const WeightView& w, int row) {
     const PartView& part = part_of(w, row);
     for (int t = 0; t < tokens_a_warp; ++t)
@@ -22,7 +22,7 @@ __device__ void dot_rows(float (&acc)[tokens_a_warp], const float* x, long long 
         const float value = weight_at(part, row, k, w.cols);
         const int input = part.order ? part.order[k] : k;
         for (int t = 0; t < tokens_a_warp; ++t)
-            if (t < tokens) acc[t] = fmaf(value, x[t * x_stride + input], acc[t]);
+            if (t < tokens) acc[t] = fmaf(value, load(x.data, (first + t) * x.row_stride + input, x.dtype), acc[t]);
     }
     const float bias = part.bias ? part.bias[row] : 0.0F;
     for (int t = 0; t < tokens_a_warp; ++t)
@@ -36,18 +36,17 @@ __global__ void linear_kernel(Tensor x, WeightView w, Epilogue epilogue, Tensor 
     const bool gated = epilogue == Epilogue::silu_mul || epilogue == Epilogue::gelu_mul;
     const int outputs = gated ? w.rows / 2 : w.rows;
     if (row >= outputs) return;
-    const float* in = static_cast<const float*>(x.data) + (long long)first * x.row_stride;
     float acc[tokens_a_warp];
     float up[tokens_a_warp];
-    dot_rows(acc, in, x.row_stride, tokens, w, row);
-    if (gated) dot_rows(up, in, x.row_stride, tokens, w, row + outputs);
+    dot_rows(acc, x, first, tokens, w, row);
+    if (gated) dot_rows(up, x, first, tokens, w, row + outputs);
     if (threadIdx.x % warp != 0) return;
     for (int t = 0; t < tokens; ++t) {
-        float* to = static_cast<float*>(out.data) + (long long)(first + t) * out.row_stride + row;
-        if (gated)
-            *to = gate(acc[t], epilogue) * up[t];
-        else
-            *to = epilogue == Epilogue::add ? *to + acc[t] : acc[t];
+        const long long at = (long long)(first + t) * out.row_stride + row;
+        float value = acc[t];
+        if (gated) value = gate(acc[t], epilogue) * up[t];
+        if (epilogue == Epilogue::add) value += load(out.data, at, out.dtype);
+        store(out.data, at, out.dtype, value);
     }
 }
 

@@ -16,28 +16,28 @@ __device__ float* row_of(const Tensor& t, long long row) {
 
 __global__ void rms_norm_kernel(Tensor x, const float* weight, float eps, Tensor out) {
     __shared__ float scratch[33];
-    const float* in = row_of(x, blockIdx.x);
+    const long long in = (long long)blockIdx.x * x.row_stride;
     float square = 0.0F;
-    for (int i = int(threadIdx.x); i < x.cols; i += threads)
-        square += in[i] * in[i];
+    for (int i = int(threadIdx.x); i < x.cols; i += threads) {
+        const float v = load(x.data, in + i, x.dtype);
+        square += v * v;
+    }
     const float inverse = 1.0F / sqrtf(block_sum(square, scratch) / float(x.cols) + eps);
-    float* to = row_of(out, blockIdx.x);
+    const long long to = (long long)blockIdx.x * out.row_stride;
     for (int i = int(threadIdx.x); i < x.cols; i += threads)
-        to[i] = in[i] * inverse * weight[i];
+        store(out.data, to + i, out.dtype, load(x.data, in + i, x.dtype) * inverse * weight[i]);
 }
 
 __global__ void gather_kernel(const int* rows, Tensor x, Tensor out) {
-    const float* in = row_of(x, rows[blockIdx.x]);
-    float* to = row_of(out, blockIdx.x);
+    const long long in = (long long)rows[blockIdx.x] * x.row_stride, to = (long long)blockIdx.x * out.row_stride;
     for (int i = int(threadIdx.x); i < x.cols; i += threads)
-        to[i] = in[i];
+        store(out.data, to + i, out.dtype, load(x.data, in + i, x.dtype));
 }
 
 __global__ void add_kernel(Tensor x, Tensor delta) {
-    const float* in = row_of(delta, blockIdx.x);
-    float* to = row_of(x, blockIdx.x);
+    const long long in = (long long)blockIdx.x * delta.row_stride, to = (long long)blockIdx.x * x.row_stride;
     for (int i = int(threadIdx.x); i < x.cols; i += threads)
-        to[i] += in[i];
+        store(x.data, to + i, x.dtype, load(x.data, to + i, x.dtype) + load(delta.data, in + i, delta.dtype));
 }
 
 __global__ void argmax_kernel(Tensor logits, int valid, int* ids) {
