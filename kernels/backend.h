@@ -58,6 +58,7 @@ struct PackOptions {
 
     Activations mode;
     DType activation = DType::f32;  // of the inputs (Backend::activation_dtype); the CPU knows FP32 only
+    bool expert = false;            // stack_experts takes the result
     bool gated = false;             // the parts are gate|up, or one part holds both: silu_mul or gelu_mul follow
 };
 

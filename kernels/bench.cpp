@@ -338,6 +338,8 @@ int run_check(Backend& backend, std::ostream& out) {
                    linear_error(c, in, rows, run_linear(backend, c, in, 0, rows)));
         }
     }
+    for (const DType dtype : {DType::f16, DType::bf16})
+        if (backend.activation_dtype(dtype) == dtype) check_linear_16(backend, dtype, report);
     for (const AttentionCase& c : attention_cases()) {
         report("attention " + c.name, attention_error(c, run_attention(backend, c, 64)));
     }

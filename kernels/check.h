@@ -1,5 +1,7 @@
 // Runs cases on a backend and judges the results by the reference. Shared by the tests and `kernels --check`.
 #pragma once
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "kernels/cases.h"
@@ -22,6 +24,10 @@ std::vector<float> run_linear(Backend& backend, const LinearCase& c, const Linea
 // times the number of roundings on the way times Σ |terms|.
 double linear_error(const LinearCase& c, const LinearInput& in, std::int64_t rows,
                     const std::vector<float>& out);
+
+// The cases of linear_cases(), and a few wider ones, with activations and results of a 16-bit type. The tolerance
+// is what rounding weights and results to that type may give.
+void check_linear_16(Backend& backend, DType dtype, const std::function<void(const std::string&, double)>& report);
 
 // The backend's result on rows `first` … `first + rows` of a mixture's input, stage by stage, so that each
 // stage can be judged by what the one before really gave it.

@@ -45,6 +45,8 @@ struct WeightForm {
     int group_size = 0;               // 16, 32, 64, 128 or the row's length; divides cols
     ScaleForm scale = ScaleForm::f16;
     OffsetForm offset = OffsetForm::none;
+    // The zero point where the format makes it the same everywhere (8 in Q4_0); −1: read it.
+    std::int16_t constant_zero = -1;
     // What the file calls it ("Q4_1", "AWQ", "F16"): for people and for reports.
     const char* source_name = "";
     double bits_per_weight = 0;  // of the source, scales included

@@ -58,6 +58,7 @@ class BlockRows final : public StoredRows {
     static WeightForm make_form(const char* name) {
         WeightForm form;
         form.grouped = true;
+        if constexpr (Block::offset_form == OffsetForm::zero_point) form.constant_zero = Block::zero_point;
         form.integer = Block::integer;
         form.group_size = Block::group;
         form.scale = Block::scale_form;

@@ -31,6 +31,10 @@ class StageTimer {
     std::vector<LoadStage> stages_;
 };
 
+bool role_of_expert(TensorRole role) {
+    return role == TensorRole::expert_gate || role == TensorRole::expert_up || role == TensorRole::expert_down;
+}
+
 class Loader {
   public:
     Loader(const ModelSource& source, Model& model, const std::function<void(const LoadProgress&)>& progress,
@@ -109,7 +113,9 @@ class Loader {
             if (!owned.back()) throw missing(role, layer, expert);
             parts.push_back(owned.back().get());
         }
-        auto packed = model_.backend->pack(parts, PackOptions(mode, model_.activation_dtype, gated));
+        PackOptions options(mode, model_.activation_dtype, gated);
+        options.expert = role_of_expert(*roles.begin());
+        auto packed = model_.backend->pack(parts, options);
         model_.weight_bytes += packed->bytes();
         report("repack", std::min(1.0, double(model_.weight_bytes) / double(total_bytes_)));
         return packed;

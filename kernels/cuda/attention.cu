@@ -4,6 +4,7 @@
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/device_math.cuh"
 #include "kernels/cuda/kernels.h"
+#include "kernels/cuda/launch.h"
 
 namespace recto::cuda {
 namespace {
@@ -13,6 +14,8 @@ constexpr int tile_tokens = 128;  // scores held at a time
 constexpr int max_head_dim = 512;
 
 __global__ void rope_table_kernel(const int* positions, Frequencies f, float factor, Tensor out) {
+    let_next_start();
+    wait_for_previous();
     const int pairs = int(out.cols) / 2;
     const int i = int(threadIdx.x);
     if (i >= pairs) return;
@@ -139,8 +142,8 @@ __global__ void attention_kernel(BatchView batch, AttentionArgs args, Tensor q, 
 
 void rope_table(cudaStream_t stream, const BatchView& batch, const Frequencies& f, float factor, Tensor out) {
     assert(out.cols / 2 <= max_rotary_pairs);
-    rope_table_kernel<<<unsigned(out.rows), max_rotary_pairs, 0, stream>>>(batch.positions, f, factor, out);
-    check_launch("rope_table");
+    launch("rope_table", rope_table_kernel, dim3(unsigned(out.rows)), dim3(max_rotary_pairs), 0, stream,
+           batch.positions, f, factor, out);
 }
 
 void rope_store(cudaStream_t stream, const BatchView& batch, const RopeStoreArgs& args, Tensor table,

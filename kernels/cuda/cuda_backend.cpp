@@ -9,6 +9,7 @@
 #include "kernels/backend.h"
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/kernels.h"
+#include "kernels/cuda/linear_runner.h"
 #include "kernels/cuda/packed_weight.h"
 
 namespace recto {
@@ -126,7 +127,11 @@ class CudaBatch final : public DeviceBatch {
 
 class CudaBackend final : public Backend {
   public:
-    CudaBackend(int ordinal, const cudaDeviceProp& properties) : ordinal_(ordinal), properties_(properties) {
+    CudaBackend(int ordinal, const cudaDeviceProp& properties)
+        : ordinal_(ordinal),
+          properties_(properties),
+          tiles_(properties.major == 9),
+          linears_(properties.multiProcessorCount) {
         check(cudaSetDevice(ordinal), "choosing the card");
         check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
     }
@@ -141,7 +146,7 @@ class CudaBackend final : public Backend {
         info.kind = "cuda";
         info.name = properties_.name;
         info.kernels = "CUDA sm_" + std::to_string(properties_.major) + std::to_string(properties_.minor) +
-                       ", plain kernels";
+                       (tiles_ ? ", tensor-core products" : ", plain kernels");
         cudaMemGetInfo(&info.memory_free, &info.memory_total);
         return info;
     }
@@ -158,11 +163,19 @@ class CudaBackend final : public Backend {
         check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_), "copying from the card");
         synchronize();
     }
-    void synchronize() override { check(cudaStreamSynchronize(stream_), "waiting for the card"); }
+    void synchronize() override {
+        if (loader_) loader_->finish();
+        check(cudaStreamSynchronize(stream_), "waiting for the card");
+    }
 
     std::unique_ptr<PackedWeight> pack(std::span<const WeightRows* const> parts,
-                                       const PackOptions&) override {
-        return std::make_unique<cuda::CudaWeight>(*this, parts);
+                                       const PackOptions& options) override {
+        if (!tiles_ || options.expert || !cuda::TiledWeight::suits(parts, options))
+            return std::make_unique<cuda::CudaWeight>(*this, parts);
+        if (!loader_) loader_ = std::make_unique<cuda::WeightLoader>(stream_);
+        auto weight = std::make_unique<cuda::TiledWeight>(*loader_, parts, options);
+        linears_.expect(*weight);
+        return weight;
     }
 
     std::unique_ptr<KvCache> make_kv(const KvShape& shape) override {
@@ -182,6 +195,7 @@ class CudaBackend final : public Backend {
     }
 
     std::unique_ptr<DeviceBatch> make_batch(const BatchLimits& limits) override {
+        reserve(std::max(limits.max_rows, limits.max_outputs));
         return std::make_unique<CudaBatch>(limits);
     }
     void upload_batch(DeviceBatch& batch, const StepBatch& step) override {
@@ -200,13 +214,22 @@ class CudaBackend final : public Backend {
     }
 
     void embed(const DeviceBatch& batch, const PackedWeight& table, float scale, Tensor out) override {
-        cuda::embed(stream_, view(batch), view(table), scale, out);
+        if (const auto* tiled = dynamic_cast<const cuda::TiledWeight*>(&table))
+            cuda::embed_tiles(stream_, view(batch).token_ids, *tiled, scale, out);
+        else
+            cuda::embed(stream_, view(batch), view(table), scale, out);
     }
     void rms_norm(Tensor x, const float* weight, float eps, Tensor out) override {
         cuda::rms_norm(stream_, x, weight, eps, out);
     }
     void linear(Tensor x, const PackedWeight& weight, Epilogue epilogue, Tensor out) override {
-        cuda::linear(stream_, x, view(weight), epilogue, out);
+        const auto* tiled = dynamic_cast<const cuda::TiledWeight*>(&weight);
+        if (!tiled) {
+            cuda::linear(stream_, x, view(weight), epilogue, out);
+            return;
+        }
+        reserve(x.rows);  // no more than a check after make_batch
+        linears_.run(stream_, x, *tiled, epilogue, out);
     }
     void rope_table(const DeviceBatch& batch, const RopeSpec& rope, Tensor out) override {
         assert(rope.inverse_frequency.size() <= cuda::max_rotary_pairs);
@@ -261,6 +284,13 @@ class CudaBackend final : public Backend {
         return static_cast<const cuda::CudaWeight&>(weight).view();
     }
 
+    void reserve(std::int64_t rows) {
+        if (!tiles_ || !linears_.reserve(rows)) return;
+        for (auto& graph : graphs_)
+            cudaGraphExecDestroy(graph.exec);
+        graphs_.clear();
+    }
+
     cudaGraphExec_t capture(const GraphKey& key, const std::function<void()>& enqueue) {
         check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "beginning a graph");
         cudaGraph_t graph = nullptr;
@@ -282,7 +312,10 @@ class CudaBackend final : public Backend {
 
     int ordinal_;
     cudaDeviceProp properties_;
+    bool tiles_;  // the card has the instructions of the tensor-core products
     cudaStream_t stream_ = nullptr;
+    cuda::LinearRunner linears_;
+    std::unique_ptr<cuda::WeightLoader> loader_;
     std::vector<Graph> graphs_;  // few: one a batch size
 };
 

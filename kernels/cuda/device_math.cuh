@@ -42,6 +42,20 @@ __device__ inline float load(const void* base, long long index, DType dtype) {
     }
 }
 
+// Two neighbours of a 16-bit row.
+__device__ inline unsigned pair_bits(float low, float high, bool half) {
+    if (half) {
+        const __half2 v = __floats2half2_rn(low, high);
+        return *reinterpret_cast<const unsigned*>(&v);
+    }
+    const __nv_bfloat162 v = __floats2bfloat162_rn(low, high);
+    return *reinterpret_cast<const unsigned*>(&v);
+}
+__device__ inline float2 unpair(unsigned bits, bool half) {
+    if (half) return __half22float2(*reinterpret_cast<const __half2*>(&bits));
+    return make_float2(__uint_as_float(bits << 16), __uint_as_float(bits & 0xFFFF0000U));
+}
+
 __device__ inline void store(void* base, long long index, DType dtype, float value) {
     switch (dtype) {
         case DType::f16:

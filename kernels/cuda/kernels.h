@@ -45,6 +45,11 @@ void attention(cudaStream_t stream, const BatchView& batch, const AttentionArgs&
 void gather_rows(cudaStream_t stream, const BatchView& batch, Tensor x, Tensor out);
 void argmax(cudaStream_t stream, Tensor logits, int valid_cols, int* ids);
 void add(cudaStream_t stream, Tensor x, Tensor delta);
+// out = act(gate) · up; `both` [rows, 2 out.cols] holds gate|up
+void gate_rows(cudaStream_t stream, Tensor both, Epilogue epilogue, Tensor out);
+void add_bias(cudaStream_t stream, Tensor x, const float* bias);  // bias [x.cols]
+// out[r, i] = x[r, order[i]], or x[r, i] in another type where order is null
+void copy_columns(cudaStream_t stream, Tensor x, const int* order, Tensor out);
 
 // Mixtures of experts. `experts` is device memory, one view an expert; `shape` is any one of them (rows,
 // cols).

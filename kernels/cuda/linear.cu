@@ -4,6 +4,8 @@
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/device_math.cuh"
 #include "kernels/cuda/kernels.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/tiled_weight.h"
 #include "kernels/cuda/weight_math.cuh"
 
 namespace recto::cuda {
@@ -30,6 +32,8 @@ __device__ void dot_rows(float (&acc)[tokens_a_warp], const Tensor& x, long long
 }
 
 __global__ void linear_kernel(Tensor x, WeightView w, Epilogue epilogue, Tensor out) {
+    let_next_start();
+    wait_for_previous();
     const int row = int(blockIdx.x) * rows_a_block + int(threadIdx.x) / warp;
     const int first = int(blockIdx.y) * tokens_a_warp;
     const int tokens = min(tokens_a_warp, int(x.rows) - first);
@@ -51,6 +55,8 @@ __global__ void linear_kernel(Tensor x, WeightView w, Epilogue epilogue, Tensor 
 }
 
 __global__ void embed_kernel(const int* ids, WeightView table, float scale, Tensor out) {
+    let_next_start();
+    wait_for_previous();
     int row = ids[blockIdx.x];
     const PartView& part = part_of(table, row);
     float* to = static_cast<float*>(out.data) + (long long)blockIdx.x * out.row_stride;
@@ -58,7 +64,48 @@ __global__ void embed_kernel(const int* ids, WeightView table, float scale, Tens
         to[k] = weight_at(part, row, k, table.cols) * scale;
 }
 
+// The weight of a tile's row at input k, as the tensor-core products round it.
+__device__ float tile_weight(const TileWeight& w, int row, int k) {
+    if (w.kind == TileKind::dense) return load(w.data, (long long)row * w.cols + k, w.dtype);
+    const int block = row / block_rows, r = row % block_rows, in_warp = r % 16;
+    const int lane = in_warp % 8 * 4 + k % 8 / 2;
+    const int fragment = k % tile_k / 16, pair = in_warp / 8 + 2 * (k % 16 / 8), e = k % 2;
+    const long long tile = (long long)block * w.chunks * 2 + k / tile_k;
+    const auto* words = static_cast<const unsigned*>(w.data);
+    unsigned q;
+    if (w.kind == TileKind::u4) {
+        q = words[((tile * 4 + r / 16) * warp + lane) * 4 + fragment] >> (4 * pair + 16 * e) & 15U;
+    } else {
+        const long long at = ((tile * 4 + r / 16) * 2 + fragment / 2) * warp + lane;
+        const unsigned word = words[at * 4 + fragment % 2 * 2 + pair / 2];
+        q = word >> (16 * (pair % 2) + 8 * e) & 255U;
+    }
+    const long long plane = ((long long)block * w.groups + k / w.group_size) * block_rows + r;
+    const auto value = [&](const void* p) {
+        const unsigned short bits = static_cast<const unsigned short*>(p)[plane];
+        return w.planes_bf16 ? __uint_as_float(unsigned(bits) << 16) : __half2float(__ushort_as_half(bits));
+    };
+    const float zero = w.mode == SecondPlane::zero_u8 ? float(static_cast<const unsigned char*>(w.second)[plane])
+                                                      : float(w.zero);
+    const float offset = w.mode == SecondPlane::offset_16 ? value(w.second) : 0.0F;
+    return fmaf(float(q) - zero, value(w.scale), offset);
+}
+
+__global__ void embed_tiles_kernel(const int* ids, TileWeight table, float scale, Tensor out) {
+    let_next_start();
+    wait_for_previous();
+    const int row = ids[blockIdx.x];
+    for (int k = int(threadIdx.x); k < table.cols; k += int(blockDim.x))
+        store(out.data, (long long)blockIdx.x * out.row_stride + k, out.dtype, tile_weight(table, row, k) * scale);
+}
+
 }  // namespace
+
+void embed_tiles(cudaStream_t stream, const int* ids, const TiledWeight& table, float scale, Tensor out) {
+    assert(table.segments().size() == 1 && !table.permuted());
+    launch("embed", embed_tiles_kernel, dim3(unsigned(out.rows)), dim3(256), 0, stream, ids,
+           table.segments()[0].tile, scale, out);
+}
 
 void linear(cudaStream_t stream, Tensor x, const WeightView& weight, Epilogue epilogue, Tensor out) {
     assert(x.cols == weight.cols && x.rows == out.rows);
@@ -67,13 +114,11 @@ void linear(cudaStream_t stream, Tensor x, const WeightView& weight, Epilogue ep
     assert(out.cols == outputs);
     const dim3 grid(unsigned((outputs + rows_a_block - 1) / rows_a_block),
                     unsigned((x.rows + tokens_a_warp - 1) / tokens_a_warp));
-    linear_kernel<<<grid, rows_a_block * warp, 0, stream>>>(x, weight, epilogue, out);
-    check_launch("linear");
+    launch("linear", linear_kernel, grid, dim3(rows_a_block * warp), 0, stream, x, weight, epilogue, out);
 }
 
 void embed(cudaStream_t stream, const BatchView& batch, const WeightView& table, float scale, Tensor out) {
-    embed_kernel<<<unsigned(out.rows), 256, 0, stream>>>(batch.token_ids, table, scale, out);
-    check_launch("embed");
+    launch("embed", embed_kernel, dim3(unsigned(out.rows)), dim3(256), 0, stream, batch.token_ids, table, scale, out);
 }
 
 }  // namespace recto::cuda

@@ -1,0 +1,89 @@
+#include "kernels/cuda/linear_runner.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "kernels/cuda/check.h"
+#include "kernels/cuda/kernels.h"
+
+namespace recto::cuda {
+namespace {
+
+constexpr std::size_t counter_count = std::size_t(1) << 16;
+constexpr int widest_tile = 256;
+
+}  // namespace
+
+void LinearRunner::expect(const TiledWeight& weight) {
+    widest_input_ = std::max(widest_input_, weight.cols());
+    for (const auto& s : weight.segments())
+        if (s.tile.gated || !weight.interleaved()) widest_pair_ = std::max<std::int64_t>(widest_pair_, weight.rows());
+}
+
+bool LinearRunner::reserve(std::int64_t max_rows) {
+    bool moved = false;
+    if (!partials_.data()) {
+        partials_ = DeviceMemory(std::size_t(multiprocessors_) * 2 * 2 * widest_tile / 2 * 128 * sizeof(float));
+        counters_ = DeviceMemory(counter_count * sizeof(unsigned));
+        check(cudaMemset(counters_.data(), 0, counters_.bytes()), "clearing counters");
+        moved = true;
+    }
+    const std::int64_t rows = std::max(max_rows, reserved_rows_);
+    if (rows > reserved_rows_ || widest_input_ > reserved_input_ || widest_pair_ > reserved_pair_) {
+        reserved_rows_ = rows;
+        reserved_input_ = widest_input_;
+        reserved_pair_ = widest_pair_;
+        rows_ = DeviceMemory();  // first, so that both never exist together
+        rows_ = DeviceMemory(std::size_t(rows) * std::size_t(reserved_input_ + reserved_pair_) * 2 + 512);
+        moved = true;
+    }
+    return moved;
+}
+
+Tensor LinearRunner::scratch_rows(std::int64_t rows, std::int64_t cols, DType dtype, std::size_t offset) const {
+    assert(offset + std::size_t(rows * cols) * 2 <= rows_.bytes());
+    return {rows_.at(offset), dtype, rows, cols, cols};
+}
+
+void LinearRunner::run(cudaStream_t stream, Tensor x, const TiledWeight& weight, Epilogue epilogue, Tensor out) {
+    assert(x.cols == weight.cols() && x.rows == out.rows);
+    assert(x.rows <= reserved_rows_);
+    const bool gated = epilogue == Epilogue::silu_mul || epilogue == Epilogue::gelu_mul;
+    const std::size_t pair_offset = (std::size_t(reserved_rows_ * reserved_input_) * 2 + 255) / 256 * 256;
+    const bool aligned = x.row_stride % 8 == 0 && reinterpret_cast<std::uintptr_t>(x.data) % 16 == 0;
+    const bool apart = gated && !weight.interleaved();
+    const Tensor whole = apart ? scratch_rows(x.rows, weight.rows(), weight.activation(), pair_offset) : out;
+    for (const auto& s : weight.segments()) {
+        Tensor in = x;
+        if (s.order || x.dtype != weight.activation() || !aligned) {
+            in = scratch_rows(x.rows, x.cols, weight.activation(), 0);
+            copy_columns(stream, x, s.order, in);
+        }
+        run_segment(stream, in, s, apart ? Epilogue::store : epilogue,
+                    whole.columns(s.first_output, s.tile.outputs));
+    }
+    if (apart) gate_rows(stream, whole, epilogue, out);
+}
+
+void LinearRunner::run_segment(cudaStream_t stream, Tensor x, const TiledWeight::Segment& s, Epilogue epilogue,
+                               Tensor out) {
+    const TileWeight& w = s.tile;
+    if (w.kind != TileKind::dense || x.rows <= own_dense_rows) {
+        const LinearScratch scratch{static_cast<float*>(partials_.data()), partials_.bytes() / sizeof(float),
+                                    static_cast<unsigned*>(counters_.data()), counter_count};
+        hopper_linear(stream, x, w, {out, epilogue, s.bias}, scratch, choose_tile(w, x.rows, multiprocessors_));
+        return;
+    }
+    if (!w.gated) {
+        lt_.run(stream, x, w.data, out, epilogue == Epilogue::add);
+        if (s.bias) add_bias(stream, out, s.bias);
+        return;
+    }
+    const std::size_t pair_offset = (std::size_t(reserved_rows_ * reserved_input_) * 2 + 255) / 256 * 256;
+    const Tensor both = scratch_rows(x.rows, w.rows, w.dtype, pair_offset);
+    lt_.run(stream, x, w.data, both, false);
+    if (s.bias) add_bias(stream, both, s.bias);
+    gate_rows(stream, both, epilogue, out);
+}
+
+}  // namespace recto::cuda

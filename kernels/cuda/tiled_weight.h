@@ -1,0 +1,51 @@
+// A weight as the tensor-core products read it: segments of tiles, or rows of 16-bit numbers.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/backend.h"
+#include "kernels/cuda/tile_linear.h"
+#include "kernels/cuda/weight_loader.h"
+
+namespace recto::cuda {
+
+class TiledWeight final : public PackedWeight {
+  public:
+    struct Segment {
+        TileWeight tile;
+        int first_output = 0;  // column of the product's output
+        const float* bias = nullptr;
+        const std::int32_t* order = nullptr;  // act-order: element k meets input order[k]
+    };
+
+    // Whether the parts can be held this way; why not (odd widths, FP32 activations) is no error: plain kernels run.
+    static bool suits(std::span<const WeightRows* const> parts, const PackOptions& options);
+    TiledWeight(WeightLoader& loader, std::span<const WeightRows* const> parts, const PackOptions& options);
+
+    std::int64_t rows() const override { return rows_; }
+    std::int64_t cols() const override { return cols_; }
+    std::size_t bytes() const override { return memory_->bytes(); }
+    std::string describe() const override { return name_; }
+    const std::vector<Segment>& segments() const { return segments_; }
+    DType activation() const { return activation_; }
+    // Gate and up rows share blocks. A gated weight of unlike parts is not: its products are gated afterwards.
+    bool interleaved() const { return interleaved_; }
+    bool permuted() const { return permuted_; }
+
+  private:
+    struct Plan;
+    void load(WeightLoader& loader, const std::vector<Plan>& plans);
+
+    std::int64_t rows_ = 0, cols_ = 0;
+    DType activation_;
+    bool interleaved_ = false, permuted_ = false;
+    std::unique_ptr<WeightMemory> memory_;
+    std::vector<Segment> segments_;
+    std::string name_;
+};
+
+// out[r] = table[ids[r]] · scale, from tiles.
+void embed_tiles(cudaStream_t stream, const int* ids, const TiledWeight& table, float scale, Tensor out);
+
+}  // namespace recto::cuda
