@@ -365,7 +365,8 @@ void run_bench(Backend& backend, const std::string& filter, std::ostream& out) {
             << trimmed(print.top.int8_ops_s * 1e-12) << " int8 TOP/s, "
             << trimmed(print.top.fp32_ops_s * 1e-12) << " FP32 TFLOP/s\n";
     }
-    bench_steps(backend, filter, print);
+    bench_card(backend, filter, print);
+    if (filter.find("7B") == std::string::npos) bench_steps(backend, filter, print);
     bench_experts(backend, filter, print);
     bench_large(backend, filter, print);
     bench_pack(backend, filter, print);

@@ -80,6 +80,9 @@ class FilledRows final : public WeightRows {
 // Linears of a model of a billion weights for one row, over more layers than a cache holds.
 void bench_large(Backend& backend, const std::string& filter, const Printer& print);
 
+// The products of a 7B layer on a card, one row to thousands.
+void bench_card(Backend& backend, const std::string& filter, const Printer& print);
+
 // One layer of Qwen3-30B-A3B's and of Mixtral's shape. Rows of every call choose other experts, so that
 // weights come from memory as they do in a model.
 void bench_experts(Backend& backend, const std::string& filter, const Printer& print);
