@@ -13,10 +13,6 @@
 
 namespace recto::cuda {
 
-__device__ inline float half_bits(std::uint16_t bits, bool bf16) {
-    return bf16 ? __uint_as_float(std::uint32_t(bits) << 16) : __half2float(__ushort_as_half(bits));
-}
-
 // (a & b) | c
 __device__ inline std::uint32_t mask_or(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
     std::uint32_t r;
@@ -35,7 +31,8 @@ __device__ inline std::uint32_t bf16_pair(float low, float high) {
     return *reinterpret_cast<const std::uint32_t*>(&pair);
 }
 
-// Scale and offset of one row's group.
+// Scale and offset of one row's group. Made by integer operations: conversions between float types run at a
+// sixteenth of their rate, and a group of 32 would spend more time in them than in its products.
 template <class T>
 struct RowGroup;
 
@@ -43,25 +40,29 @@ template <>
 struct RowGroup<__half> {
     __half2 scale, offset, low, high;  // low: −(1024 + z); high: −(64 + z), for nibbles taken at bit 4
 
-    __device__ void set(float s, float o, float z) {
-        scale = __float2half2_rn(s);
-        offset = __float2half2_rn(o);
-        low = __float2half2_rn(-1024.0F - z);
-        high = __float2half2_rn(-64.0F - z);
+    __device__ static __half2 twice(std::uint32_t bits) { return as_half2(__byte_perm(bits, bits, 0x1010)); }
+    // FP16 bits; planes of FP16 models are always FP16.
+    __device__ void set_scale(std::uint32_t bits, bool) { scale = twice(bits); }
+    __device__ void set_offset(std::uint32_t bits, bool) { offset = twice(bits); }
+    __device__ void set_zero(std::uint32_t z) {
+        low = twice(0xE400U | z);        // −1024 has z free mantissa steps of 1
+        high = twice(0xD400U | z << 4);  // −64 has steps of 1/16
     }
+    __device__ void settle() {}
 };
 
 template <>
 struct RowGroup<__nv_bfloat16> {
-    float scale, offset4, offset8;  // of 128 + q and of 2^23 + q
+    float scale, offset, zero;   // zero: 2^23 + z
+    float offset4;               // of 128 + q
 
-    __device__ void set(float s, float o, float z) {
-        scale = s;
-        offset4 = o - (128.0F + z) * s;
-        zero8 = 8388608.0F + z;
-        offset8 = o;
+    __device__ static float wide(std::uint32_t bits, bool bf16) {
+        return bf16 ? __uint_as_float(bits << 16) : __half2float(__ushort_as_half(static_cast<unsigned short>(bits)));
     }
-    float zero8;
+    __device__ void set_scale(std::uint32_t bits, bool bf16) { scale = wide(bits, bf16); }
+    __device__ void set_offset(std::uint32_t bits, bool bf16) { offset = wide(bits, bf16); }
+    __device__ void set_zero(std::uint32_t z) { zero = __uint_as_float(0x4B000000U | z); }
+    __device__ void settle() { offset4 = fmaf(8388480.0F - zero, scale, offset); }  // −(128 + z) · scale + offset
 };
 
 // One word of a 4-bit tile: the A fragment of 16 inputs, rows of `r[0]` and `r[1]`.
@@ -113,7 +114,7 @@ __device__ inline void unpack_u8(std::uint32_t (&a)[4], std::uint32_t q0, std::u
 #pragma unroll
         for (int e = 0; e < 2; ++e) {  // 2^23 + q
             const std::uint32_t bits = __byte_perm(word, 0x4B000000, 0x7540 + std::uint32_t(2 * (i % 2) + e));
-            v[e] = fmaf(__uint_as_float(bits) - g.zero8, g.scale, g.offset8);
+            v[e] = fmaf(__uint_as_float(bits) - g.zero, g.scale, g.offset);
         }
         a[i] = bf16_pair(v[0], v[1]);
     }

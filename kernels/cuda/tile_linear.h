@@ -76,9 +76,10 @@ struct LinearScratch {
 
 // How one product is cut: a pure function of the shape, so that it can be printed and tested.
 struct TileShape {
-    int tokens = 0;   // columns of D a block holds: 8, 16, 32, 64, 128, 256
-    int grid = 0;     // blocks launched
-    int pieces = 0;   // chunks of 128 inputs a block takes; 0: whole tiles, one after another
+    int tokens = 0;  // columns of D a block of threads holds: 8, 16, 32, 64, 128, 256
+    int grid = 0;    // blocks launched
+    int run = 0;     // chunks of 128 inputs a block takes; 0: whole tiles, one after another
+    int splits = 0;  // blocks that share a tile, run chunks each; 0 with run > 0: runs go on into the next tile
 };
 TileShape choose_tile(const TileWeight& weight, std::int64_t rows, int multiprocessors);
 

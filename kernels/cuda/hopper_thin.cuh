@@ -1,0 +1,134 @@
+// Consumers of the Hopper product for quantized weights and few tokens. There memory is the bound, and unpacking takes
+// most of the instructions: wgmma's waits would leave the schedulers idle between them, so these warps use the
+// synchronous product (mma.sync), twice as many of them. Two teams of 128 weight rows take the chunks in turns; their
+// sums meet in shared memory, the first team's first.
+#pragma once
+#include "kernels/cuda/hopper_epilogue.cuh"
+#include "kernels/cuda/hopper_groups.cuh"
+
+namespace recto::cuda {
+
+__device__ inline void load_matrices(std::uint32_t (&b)[4], std::uint32_t at) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
+                 : "r"(at)
+                 : "memory");
+}
+
+// d[0 … 3] += A[16, 16] · B[8, 16]ᵀ
+__device__ inline void multiply_16(float* d, const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1, __half) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+__device__ inline void multiply_16(float* d, const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1,
+                                   __nv_bfloat16) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+template <TileKind Kind, class T, int Tokens>
+struct ThinConsumer {
+    static constexpr int values = Tokens / 2;
+    const HopperArgs& a;
+    std::uint32_t ring, full, empty;
+    const std::uint8_t* ring_data;
+    StageLayout layout;
+    TileEpilogue<Tokens> epilogue;
+    int group;   // 0 or 1: which 64 rows
+    int team;    // 0 or 1: even or odd chunks of a piece
+    int thread;  // 0 … 127
+    std::uint32_t stage = 0, lap = 0;
+
+    __device__ void advance() {
+        if (++stage == std::uint32_t(a.stages)) {
+            stage = 0;
+            ++lap;
+        }
+    }
+
+    // 64 inputs: tile t of the stage.
+    __device__ void tile(float (&d)[values], RowGroup<T> (&r)[2], int t) const {
+        const int lane = thread % 32;
+        const std::uint32_t x = ring + stage * layout.bytes + layout.x + std::uint32_t(t * Tokens) * 128;
+        const std::uint8_t* data = ring_data + stage * layout.bytes;
+        constexpr int tile_bytes = block_rows * tile_k / (Kind == TileKind::u8 ? 1 : 2);
+        const auto* packed = reinterpret_cast<const uint4*>(data + layout.weights + (group * 2 + t) * tile_bytes);
+        const int mask = a.w.group_size >= chunk_k ? 7 : a.w.group_size / 16 - 1;
+        uint4 q[Kind == TileKind::u8 ? 2 : 1];
+        if constexpr (Kind == TileKind::u4) {
+            q[0] = packed[thread];
+        } else {
+            q[0] = packed[thread / 32 * 64 + lane];
+            q[1] = packed[thread / 32 * 64 + 32 + lane];
+        }
+        const auto* words = reinterpret_cast<const std::uint32_t*>(q);
+        // Row lane % 8 of the token's eight, 16 bytes at unit (lane / 8) of the half's four, swizzled by the row.
+        const std::uint32_t row = x + std::uint32_t(lane % 8) * 128;
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            std::uint32_t b[Tokens / 8][4];
+#pragma unroll
+            for (int j = 0; j < Tokens / 8; ++j)
+                load_matrices(b[j], row + std::uint32_t(j) * 1024 + std::uint32_t(((h * 4 + lane / 8) ^ (lane % 8)) * 16));
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                const int i = 2 * h + e, k16 = t * 4 + i;
+                if ((k16 & mask) == 0)
+                    load_groups(r, a.w, layout, data, group, thread, a.w.group_size >= chunk_k ? 0 : k16 / (mask + 1));
+                std::uint32_t w[4];
+                if constexpr (Kind == TileKind::u4)
+                    unpack_u4(w, words[i], r);
+                else
+                    unpack_u8(w, words[2 * i], words[2 * i + 1], r);
+#pragma unroll
+                for (int j = 0; j < Tokens / 8; ++j)
+                    multiply_16(d + 4 * j, w, b[j][2 * e], b[j][2 * e + 1], T{});
+            }
+        }
+    }
+
+    __device__ void multiply(float (&d)[values], const Piece& p) {
+        RowGroup<T> r[2];
+        start_groups(r, a.w);
+        for (int c = p.first; c < p.last; ++c) {
+            if (((c - p.first) & 1) == team) {
+                barrier_wait(full + stage * 8, lap & 1);
+                tile(d, r, 0);
+                tile(d, r, 1);
+                __syncwarp();
+                if (thread % 32 == 0) barrier_arrive(empty + stage * 8);
+            }
+            advance();
+        }
+    }
+
+    __device__ void pair_sync() const { asm volatile("bar.sync %0, 256;" ::"r"(group + 3) : "memory"); }
+
+    __device__ void run() {
+        Pieces pieces(a);
+        for (Piece p{}; pieces.next(p);) {
+            float d[values];
+#pragma unroll
+            for (int i = 0; i < values; ++i)
+                d[i] = 0.0F;
+            multiply(d, p);
+            // The slice is free: the first team has written what it held.
+            pair_sync();
+            if (team == 1)
+#pragma unroll
+                for (int i = 0; i < values; ++i)
+                    epilogue.slice[i * 128 + thread] = d[i];
+            pair_sync();
+            if (team == 1) continue;
+#pragma unroll
+            for (int i = 0; i < values; ++i)
+                d[i] += epilogue.slice[i * 128 + thread];
+            epilogue.finish(d, p);
+        }
+    }
+};
+
+}  // namespace recto::cuda

@@ -1,0 +1,135 @@
+// Consumers of the Hopper product for any number of tokens: two warpgroups, 64 weight rows each, multiply by wgmma. The
+// weights come from shared memory when dense, else unpacked in registers while the products before still run.
+#pragma once
+#include "kernels/cuda/hopper_epilogue.cuh"
+#include "kernels/cuda/hopper_groups.cuh"
+#include "kernels/cuda/wgmma.cuh"
+
+namespace recto::cuda {
+
+template <TileKind Kind, class T, int Tokens>
+struct WideConsumer {
+    static constexpr int values = Tokens / 2;  // FP32 sums a thread
+    const HopperArgs& a;
+    std::uint32_t ring, full, empty;
+    const std::uint8_t* ring_data;  // the same memory as `ring`
+    StageLayout layout;
+    TileEpilogue<Tokens> epilogue;
+    int group;   // 0 or 1
+    int thread;  // 0 … 127
+    std::uint32_t stage = 0, lap = 0;
+    int pending_stage = -1;  // read by products that may still run
+
+    __device__ int warp_of() const { return thread / 32; }
+    __device__ int lane() const { return thread % 32; }
+
+    // The products of 64 inputs: tile `t` of the stage, which is tile `k_tile` of its chunk.
+    __device__ void step(float (&d)[values], std::uint32_t (&regs)[4][4], RowGroup<T> (&r)[2], int t, int k_tile,
+                         int& accumulate) {
+        const std::uint32_t at = ring + stage * layout.bytes;
+        const std::uint8_t* data = ring_data + stage * layout.bytes;
+        const std::uint32_t x = at + layout.x + std::uint32_t(t * Tokens) * 128;
+        if constexpr (Kind == TileKind::dense) {
+            const std::uint32_t w = at + layout.weights + std::uint32_t(t * tile_rows + group * block_rows) * 128;
+            wgmma_fence();
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                Wgmma<Tokens>::shared(d, wgmma_descriptor(w, i), wgmma_descriptor(x, i), accumulate, T{});
+                accumulate = 1;
+            }
+        } else {
+            constexpr int per = stage_k(Tokens) / tile_k;
+            constexpr int tile_bytes = block_rows * tile_k / (Kind == TileKind::u8 ? 1 : 2);
+            const std::uint8_t* tile = data + layout.weights + (group * per + t) * tile_bytes;
+            const int mask = a.w.group_size >= chunk_k ? 7 : a.w.group_size / 16 - 1;
+            uint4 q[Kind == TileKind::u8 ? 2 : 1];
+            if constexpr (Kind == TileKind::u4) {
+                q[0] = reinterpret_cast<const uint4*>(tile)[thread];
+            } else {
+                q[0] = reinterpret_cast<const uint4*>(tile)[warp_of() * 64 + lane()];
+                q[1] = reinterpret_cast<const uint4*>(tile)[warp_of() * 64 + 32 + lane()];
+            }
+            const auto* words = reinterpret_cast<const std::uint32_t*>(q);
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const int k16 = k_tile * 4 + i;
+                if ((k16 & mask) == 0 || (i == 0 && t == 0))
+                    load_groups(r, a.w, layout, data, group, thread, a.w.group_size >= chunk_k ? 0 : k16 / (mask + 1));
+                if constexpr (Kind == TileKind::u4)
+                    unpack_u4(regs[i], words[i], r);
+                else
+                    unpack_u8(regs[i], words[2 * i], words[2 * i + 1], r);
+            }
+            wgmma_fence();
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                Wgmma<Tokens>::regs(d, regs[i], wgmma_descriptor(x, i), accumulate, T{});
+                accumulate = 1;
+            }
+        }
+        wgmma_commit();
+    }
+
+    __device__ void release(int s) const {
+        if (s >= 0 && lane() == 0) barrier_arrive(empty + std::uint32_t(s) * 8);
+    }
+
+    __device__ void multiply(float (&d)[values], const Piece& p) {
+        constexpr int per = stage_k(Tokens) / tile_k, per_chunk = chunk_k / stage_k(Tokens);
+        std::uint32_t even[4][4], odd[4][4];
+        RowGroup<T> r[2];
+        start_groups(r, a.w);
+        int accumulate = 0;
+        const int stages = (p.last - p.first) * per_chunk;
+        if constexpr (per == 2) {
+            for (int s = 0; s < stages; ++s) {
+                barrier_wait(full + stage * 8, lap & 1);
+                step(d, even, r, 0, 0, accumulate);
+                wgmma_wait<1>();
+                release(pending_stage);
+                step(d, odd, r, 1, 1, accumulate);
+                wgmma_wait<1>();
+                pending_stage = int(stage);
+                advance();
+            }
+        } else {  // two stages make a chunk
+            for (int s = 0; s < stages; s += 2) {
+                barrier_wait(full + stage * 8, lap & 1);
+                step(d, even, r, 0, 0, accumulate);
+                wgmma_wait<1>();
+                release(pending_stage);
+                pending_stage = int(stage);
+                advance();
+                barrier_wait(full + stage * 8, lap & 1);
+                step(d, odd, r, 0, 1, accumulate);
+                wgmma_wait<1>();
+                release(pending_stage);
+                pending_stage = int(stage);
+                advance();
+            }
+        }
+        wgmma_wait<0>();
+        release(pending_stage);
+        pending_stage = -1;
+    }
+    __device__ void advance() {
+        if (++stage == std::uint32_t(a.stages)) {
+            stage = 0;
+            ++lap;
+        }
+    }
+
+    __device__ void run() {
+        Pieces pieces(a);
+        for (Piece p{}; pieces.next(p);) {
+            float d[values];
+#pragma unroll
+            for (int i = 0; i < values; ++i)
+                d[i] = 0.0F;
+            multiply(d, p);
+            epilogue.finish(d, p);
+        }
+    }
+};
+
+}  // namespace recto::cuda
