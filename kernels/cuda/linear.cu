@@ -51,8 +51,10 @@ __global__ void linear_kernel(Tensor x, WeightView w, Epilogue epilogue, Tensor 
     }
 }
 
-__global__ void embed_kernel(const int* ids, WeightView table, float scale, Tensor out) {
-    int row = ids[blockIdx.x];
+__global__ void embed_kernel(BatchView batch, WeightView table, float scale, Tensor out) {
+    const int from = batch.token_from[blockIdx.x];
+    // A row that is not finite drew -1: its sequence ends when the host sees it, and this row is dropped.
+    int row = from < 0 ? batch.token_ids[blockIdx.x] : max(batch.drawn[from], 0);
     const PartView& part = part_of(table, row);
     float* to = static_cast<float*>(out.data) + (long long)blockIdx.x * out.row_stride;
     for (int k = int(threadIdx.x); k < table.cols; k += int(blockDim.x))
@@ -73,7 +75,7 @@ void linear(cudaStream_t stream, Tensor x, const WeightView& weight, Epilogue ep
 }
 
 void embed(cudaStream_t stream, const BatchView& batch, const WeightView& table, float scale, Tensor out) {
-    embed_kernel<<<unsigned(out.rows), 256, 0, stream>>>(batch.token_ids, table, scale, out);
+    embed_kernel<<<unsigned(out.rows), 256, 0, stream>>>(batch, table, scale, out);
     check_launch("embed");
 }
 
