@@ -97,7 +97,9 @@ Engine::State::State(std::shared_ptr<const Model> model_, std::unique_ptr<StepMo
       block_bytes(step_model->block_bytes()),
       vocab(drawable_ids(*step_model, tokenizer)),
       scheduler(scheduler_options(options, block_bytes)),
-      sampler(step_model->vocab(), vocab) {
+      sampler(step_model->vocab(), vocab),
+      overlap(options.overlap && step_model->asynchronous()) {
+    step_model->draw_below(vocab);
     if (max_waiting < 0)
         throw Error(ErrorKind::argument,
                     "max_waiting must be at least 0, got " + std::to_string(max_waiting));

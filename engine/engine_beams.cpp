@@ -126,7 +126,7 @@ void Engine::State::continue_beams(RequestState& r, std::vector<Beam>& next,
         OutputState& place = r.outputs[std::size_t(s.output)];
         r.resume(place, time);
         place.sequence = nullptr;
-        scheduler.remove(s);
+        remove(s);
         search.beams[b].sequence = nullptr;
     }
     std::vector<bool> taken(search.beams.size(), false);
@@ -169,7 +169,7 @@ void Engine::State::end_beams(RequestState& r, FinishReason reason, const std::s
             keep_answer(search, std::move(answer), std::size_t(p.width()));
         }
         r.resume(r.outputs[std::size_t(s.output)], now());
-        scheduler.remove(s);
+        remove(s);
     }
     if (reason != FinishReason::none)
         while (search.finished.size() < std::size_t(p.n)) {

@@ -90,7 +90,7 @@ void Engine::State::deliver(const CommittedToken& committed, double time) {
 // The rest of the text goes out, the blocks go back.
 void Engine::State::finish_output(RequestState& r, OutputState& o, RequestEvent& e) {
     flush_text(o.text, e);
-    if (o.sequence) scheduler.remove(*o.sequence);
+    if (o.sequence) remove(*o.sequence);
     o.sequence = nullptr;
     r.resume(o, now());
     o.finish = e.finish;

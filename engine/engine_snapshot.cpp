@@ -28,7 +28,7 @@ SequenceSnapshot picture(const Sequence& s) {
     p.owner = s.owner;
     p.state = state_of(s);
     p.tokens = s.total();
-    p.computed = s.computed;
+    p.computed = std::min(s.computed, s.total());  // a token that nobody has seen may be fed already
     p.prompt_tokens = s.prompt_tokens;
     p.cached_tokens = s.cached_tokens;
     p.output_tokens = s.output_tokens();
@@ -51,7 +51,7 @@ BlockSnapshot picture(const BlockPool::Block& b, int block_size) {
 
 // Tokens of the sequence whose K and V are in its block `index`.
 int fill_of(const Sequence& s, std::int32_t index, int block_size) {
-    return std::clamp(s.computed - index * block_size, 0, block_size);
+    return std::clamp(std::min(s.computed, s.total()) - index * block_size, 0, block_size);
 }
 
 }  // namespace

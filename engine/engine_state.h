@@ -92,11 +92,17 @@ struct Engine::State {
     RequestId submit(Request request);
     // engine_step.cpp
     std::vector<RequestEvent> step();
-    void note_plan(double time);
-    void forward();
-    void sample();
+    bool start(StepPlan& p);  // plan() or plan_ahead() has filled it; false: it failed
+    bool start_ahead();
+    void finish(bool followed);
+    void note_plan(const StepPlan& p, double time);
+    void request_draws(StepPlan& p);
+    void forward(const StepPlan& p);
+    void sample(bool followed);
+    void draw_on_host(const ScheduledSequence& item, RequestState& r, std::size_t first);
     void collect_prompt_logprobs(const ScheduledSequence& item, RequestState& r);
-    void fail_step(const std::string& why);
+    void fail_steps(std::span<StepPlan* const> failed, const std::string& why);
+    void remove(Sequence& s);  // from the scheduler and from the steps that are on their way
     // engine_beams.cpp
     void propose(const ScheduledSequence& item, RequestState& r);
     void advance_beams(RequestState& r, double time);
@@ -134,7 +140,11 @@ struct Engine::State {
     std::vector<RequestEvent> events;  // of the next return of step()
     RequestId next_request = 1;
 
-    StepPlan plan;  // reused, so that a step allocates little
+    bool overlap;
+    StepPlan plan;           // the step that is computed; reused, so that a step allocates little
+    StepPlan ahead;          // the one enqueued behind it
+    bool in_flight = false;  // between calls of step(): `plan` is enqueued and not committed
+    double plan_started = 0, ahead_started = 0, last_commit = 0;
     std::vector<std::int32_t> tokens;
     std::vector<Draw> draws;
     std::vector<std::uint64_t> seeds;

@@ -11,6 +11,7 @@
 // attention uses fixed tiles counted from position 0. So a row's bits do not change with its neighbours, with the
 // number of threads, or with how a prompt is cut into chunks.
 #pragma once
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -158,6 +159,12 @@ struct GraphKey {
     bool operator==(const GraphKey&) const = default;
 };
 
+struct DrawArgs {
+    std::int64_t valid_cols = 0;  // only ids below it can be drawn
+    float logits_scale = 1.0F;    // > 0; logits are scaled, then capped, before any rule
+    float softcap = 0.0F;         // 0: none; else cap · tanh(logit / cap)
+};
+
 struct DeviceInfo {
     std::string kind;      // "cpu", "cuda"
     std::string name;      // processor or card
@@ -173,6 +180,8 @@ class Backend {
 
     // --- the device and its memory
     virtual DeviceInfo device() const = 0;
+    // The host goes on while operations run. Such a backend draws tokens itself: `draw` and what follows it.
+    virtual bool asynchronous() const { return false; }
     // What the activations of a model are held in, for a model that wants `preferred`: FP32 on the CPU (its kernels
     // make int8 or nothing narrower of them), `preferred` on a card.
     virtual DType activation_dtype(DType preferred) const = 0;
@@ -222,6 +231,16 @@ class Backend {
     // x += delta (Gemma's post-norms need the branch before the add)
     virtual void add(Tensor x, Tensor delta) = 0;
 
+    // --- drawing tokens, where asynchronous(). The ids stay with the batch, for `embed` of the next step's
+    // rows that name them by StepBatch::token_from. One token for each output by the batch's `draws`; -1 for
+    // DrawKind::none and for a row that holds a NaN or infinity. logits [outputs, vocab] FP32, unchanged
+    virtual void draw(DeviceBatch& batch, const DrawArgs& args, Tensor logits);
+    // Begins the ids' way to the host; once a step, after run().
+    virtual void fetch_drawn(DeviceBatch& batch);
+    // The ids [outputs] that were fetched last (0) or before that (1), and with them the end of that step:
+    // waits. Valid until the next fetch but one.
+    virtual std::span<const std::int32_t> drawn(DeviceBatch& batch, int fetches_ago);
+
     // --- mixtures of experts (Shazeer et al. 2017; softmax over all experts as in Mixtral, Jiang et al. 2024).
     // With p = softmax(logits[r]), the k experts of largest p, ties to the lower number, weighted by p, or by
     // p / Σ of the k when `renormalize`. A row that is not finite gets experts too, and NaN for their weights.
@@ -235,6 +254,17 @@ class Backend {
     virtual void expert_down(Tensor x, const ExpertChoice& choice, const PackedExperts& weight,
                              Tensor out) = 0;
 };
+
+inline void Backend::draw(DeviceBatch&, const DrawArgs&, Tensor) {
+    assert(asynchronous());
+}
+inline void Backend::fetch_drawn(DeviceBatch&) {
+    assert(asynchronous());
+}
+inline std::span<const std::int32_t> Backend::drawn(DeviceBatch&, int) {
+    assert(asynchronous());
+    return {};
+}
 
 struct CpuOptions {
     int threads = 0;             // 0: all cores that this process may use

@@ -12,6 +12,27 @@
 
 namespace recto {
 
+// How the device draws the token of one output row (Backend::draw).
+enum class DrawKind : std::int32_t {
+    none,    // not on the device: the host reads the row's logits
+    greedy,  // the largest logit, the lowest id of equal ones
+    random,
+};
+
+// The rules are those of engine/sample/survivors.h: min_p, then top_k, then top_p, then the argmax of w_i /
+// E_i with w_i = exp((logit_i − largest) · inverse_temperature) and E_i = −ln of the token's own uniform
+// number.
+struct RowDraw {
+    double top_p = 1.0;              // 1: off
+    std::uint64_t seed = 0;          // with output_index the key of the uniform numbers (kernels/philox.h)
+    std::uint32_t output_index = 0;  // of the token in its output
+    float inverse_temperature = 1.0F;
+    float min_p = 0.0F;      // 0: off
+    std::int32_t top_k = 0;  // ≤ 0: off
+    DrawKind kind = DrawKind::none;
+    std::int32_t reserved = 0;
+};
+
 struct StepBatch {
     std::vector<std::int32_t> token_ids;     // [rows]
     std::vector<std::int32_t> positions;     // [rows] position of the token in its sequence
@@ -23,6 +44,14 @@ struct StepBatch {
     std::vector<std::int32_t> block_tables;  // [sequences, max_blocks] physical block ids, row-major
     std::int32_t max_blocks = 0;             // row length of block_tables
     std::vector<std::int32_t> logit_rows;    // [outputs] rows whose logits are wanted, ascending
+
+    // The rest is for backends that draw tokens (Backend::asynchronous); empty elsewhere.
+    std::vector<RowDraw> draws;  // [outputs], or empty: none
+    // [rows], or empty: −1, or the row's token is the one that the step before drew for this output of its
+    std::vector<std::int32_t> token_from;
+    // [sequences], or empty: a number that means this sequence and no other, ever. A block table that the
+    // device knows by it is not uploaded again.
+    std::vector<std::uint64_t> sequence_ids;
 
     std::int32_t rows() const { return std::int32_t(token_ids.size()); }
     std::int32_t sequences() const { return std::int32_t(context_tokens.size()); }

@@ -11,6 +11,7 @@
 #include "kernels/check.h"
 #include "kernels/cpu/backend.h"
 #include "kernels/cpu/select.h"
+#include "kernels/draw_cases.h"
 
 namespace recto {
 
@@ -351,6 +352,15 @@ int run_check(Backend& backend, std::ostream& out) {
                    expert_error(c, in, rows, run_experts(backend, c, in, 0, rows)));
         }
     }
+    if (backend.asynchronous()) {
+        for (const DrawCase& c : draw_cases()) {
+            const auto drawn = run_draws(backend, c), expected = expected_draws(c);
+            int wrong = 0;  // one row is one too many
+            for (std::size_t r = 0; r < expected.size(); ++r)
+                wrong += drawn[r] != expected[r];
+            report("draw " + c.name + ", rows " + std::to_string(c.rows), 2 * wrong);
+        }
+    }
     out << (failed == 0 ? "All cases agree with the reference.\n"
                         : std::to_string(failed) + " cases differ from the reference.\n");
     return failed;
@@ -370,6 +380,7 @@ void run_bench(Backend& backend, const std::string& filter, std::ostream& out) {
     bench_experts(backend, filter, print);
     bench_large(backend, filter, print);
     bench_pack(backend, filter, print);
+    bench_draw(backend, filter, print);
 }
 
 void list_variants(const CpuOptions& options, std::ostream& out) {

@@ -87,4 +87,7 @@ void bench_card(Backend& backend, const std::string& filter, const Printer& prin
 // weights come from memory as they do in a model.
 void bench_experts(Backend& backend, const std::string& filter, const Printer& print);
 
+// Drawing tokens and sending steps, on a device that does both (Backend::asynchronous).
+void bench_draw(Backend& backend, const std::string& filter, const Printer& print);
+
 }  // namespace recto

@@ -23,7 +23,9 @@ class Transformer final : public StepModel {
           backend_(*model_->backend),
           workspace_(backend_, config_, model_->activation_dtype, limits),
           batch_(backend_.make_batch(limits)),
-          kv_(backend_.make_kv(kv_shape)) {
+          limits_(limits),
+          spare_block_(kv_shape.blocks),
+          kv_(backend_.make_kv(with_spare_block(kv_shape, backend_))) {
         // x + s·branch is computed as s·(x/s + branch): the residual stream holds x/s, and a norm over it is
         // the norm over x if its epsilon is divided by s² as well.
         stream_scale_ = config_.residual_scale;
@@ -31,6 +33,7 @@ class Transformer final : public StepModel {
         shape_ = {config_.heads, config_.kv_heads, config_.head_dim};
         attention_scale_ = config_.attention_scale != 0.0F ? config_.attention_scale
                                                            : 1.0F / std::sqrt(float(config_.head_dim));
+        drawable_ = config_.vocab;
         host_logits_.resize(std::size_t(limits.max_outputs));
         host_ids_.resize(std::size_t(limits.max_outputs));
     }
@@ -39,15 +42,21 @@ class Transformer final : public StepModel {
 
     void forward(const StepBatch& step) override {
         assert(step.rows() > 0);
-        backend_.upload_batch(*batch_, step);
-        const bool decode_only = step.rows() == step.sequences();
-        const GraphKey key{step.rows(), step.sequences(), step.outputs(), decode_only};
-        backend_.run(key, [&] { enqueue(step.rows(), step.outputs()); });
+        const StepBatch& full = filled_up(step);
+        backend_.upload_batch(*batch_, full);
+        const bool decode_only = full.rows() == full.sequences() && full.rows() == full.outputs();
+        const GraphKey key{full.rows(), full.sequences(), full.outputs(), decode_only};
+        backend_.run(key, [&] { enqueue(full.rows(), full.outputs()); });
+        if (backend_.asynchronous()) backend_.fetch_drawn(*batch_);
         outputs_ = step.outputs();
         for (auto& row : host_logits_)
             row.clear();
         ids_valid_ = -1;
     }
+
+    bool asynchronous() const override { return backend_.asynchronous(); }
+    void draw_below(std::int32_t ids) override { drawable_ = ids; }
+    std::span<const std::int32_t> drawn(int steps_ago) override { return backend_.drawn(*batch_, steps_ago); }
 
     std::span<float> logits(int output) override {
         assert(output >= 0 && output < outputs_);
@@ -84,6 +93,39 @@ class Transformer final : public StepModel {
     void swap_in(std::int32_t block, const void* host) override { backend_.swap_in(*kv_, block, host); }
 
   private:
+    // A cache has one block more where decode steps are filled up: what their rows without a sequence write.
+    static KvShape with_spare_block(KvShape shape, const Backend& backend) {
+        shape.blocks += backend.asynchronous() ? 1 : 0;
+        return shape;
+    }
+
+    // The step, or a copy of it with rows of one token each, alone in the spare block, up to its bucket.
+    const StepBatch& filled_up(const StepBatch& step) {
+        const std::int32_t rows = step.rows();
+        if (!backend_.asynchronous() || rows != step.sequences() || rows != step.outputs()) return step;
+        const std::int32_t bucket =
+            std::min({decode_bucket(rows), limits_.max_rows, limits_.max_sequences, limits_.max_outputs});
+        if (bucket <= rows) return step;
+        StepBatch& full = filled_up_;
+        full = step;
+        const std::int32_t slot = spare_block_ * kv_->shape().block_size;
+        for (std::int32_t r = rows; r < bucket; ++r) {
+            full.token_ids.push_back(0);
+            full.positions.push_back(0);
+            full.row_sequence.push_back(r);
+            full.slots.push_back(slot);
+            full.query_start.push_back(r + 1);
+            full.context_tokens.push_back(1);
+            full.block_tables.push_back(spare_block_);
+            full.block_tables.insert(full.block_tables.end(), std::size_t(full.max_blocks - 1), -1);
+            full.logit_rows.push_back(r);
+            if (!full.draws.empty()) full.draws.emplace_back();
+            if (!full.token_from.empty()) full.token_from.push_back(-1);
+            if (!full.sequence_ids.empty()) full.sequence_ids.push_back(~std::uint64_t(r));
+        }
+        return full;
+    }
+
     // Everything below is one fixed sequence of operations per (rows, outputs): what a captured graph holds.
     void enqueue(int rows, int outputs) {
         const Tensor x = workspace_.residual.first_rows(rows);  // [rows, hidden]
@@ -101,7 +143,10 @@ class Transformer final : public StepModel {
         backend_.gather_rows(*batch_, x, wanted);
         backend_.rms_norm(wanted, f32_data(model_->output_norm), stream_eps_, normed);
         const PackedWeight& head = model_->lm_head ? *model_->lm_head : *model_->embedding;
-        backend_.linear(normed, head, Epilogue::store, workspace_.logits.first_rows(outputs));
+        const Tensor logits = workspace_.logits.first_rows(outputs);
+        backend_.linear(normed, head, Epilogue::store, logits);
+        if (backend_.asynchronous())
+            backend_.draw(*batch_, {drawable_, config_.logits_scale, config_.logits_softcap}, logits);
     }
 
     void fill_rope(const RopeConfig& rope, Tensor table) {
@@ -202,10 +247,14 @@ class Transformer final : public StepModel {
     Backend& backend_;
     Workspace workspace_;
     std::unique_ptr<DeviceBatch> batch_;
+    BatchLimits limits_;
+    std::int32_t spare_block_;  // the block behind those that sequences get
+    StepBatch filled_up_;
     std::unique_ptr<KvCache> kv_;
     HeadShape shape_;
     float attention_scale_ = 0;
     float stream_scale_ = 1, stream_eps_ = 0;
+    std::int32_t drawable_ = 0;                    // ids below it can be drawn
     int outputs_ = 0;                              // of the last step
     std::vector<std::vector<float>> host_logits_;  // [max_outputs][vocab], filled when asked for
     std::vector<std::int32_t> host_ids_;           // [max_outputs]

@@ -22,6 +22,14 @@ std::unique_ptr<StepModel> make_transformer(std::shared_ptr<const Model> model, 
 std::uint64_t transformer_workspace_bytes(const ModelConfig& config, DType activation,
                                           const BatchLimits& limits);
 
+// Decode steps of like sizes share a captured graph: rows without a sequence fill a step up to this many.
+constexpr std::int32_t decode_bucket(std::int32_t rows) {
+    if (rows <= 2) return rows;
+    if (rows <= 4) return 4;
+    const std::int32_t apart = rows <= 256 ? 8 : 32;
+    return (rows + apart - 1) / apart * apart;
+}
+
 // The cache of a model: layers, heads and head size from its configuration.
 KvShape kv_shape_for(const ModelConfig& config, DType dtype, int blocks, int block_size);
 

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <limits>
 
-#include "engine/sample/exp.h"
-#include "engine/sample/philox.h"
+#include "kernels/exp.h"
+#include "kernels/philox.h"
 
 // One copy for each register width, chosen when the program starts. No multiply-add is fused, so the
 // arithmetic is the same in all of them. Sanitizers are not ready yet when that choice is made.

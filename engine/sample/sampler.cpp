@@ -12,6 +12,7 @@ namespace {
 
 constexpr const char* not_finite = "the model's logits for this request are not finite";
 constexpr const char* nothing_left = "allowed_token_ids, bad_words and min_tokens together leave no token";
+constexpr double lowest_temperature = 0.01;  // of a random draw
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
 std::int32_t argmax(std::span<const float> row) {  // the first of equal ones
@@ -30,11 +31,28 @@ Sampler::Sampler(int vocab, int valid) : valid_(valid), count_(std::size_t(valid
     static_cast<void>(vocab);
 }
 
-bool Sampler::plain_greedy(const ResolvedSampling& s, std::size_t output_tokens) {
+bool Sampler::needs_row_only(const ResolvedSampling& s, std::size_t output_tokens) {
     const SamplingParams& p = s.params;
-    return p.greedy() && !s.wants_logprobs && !p.prompt_logprobs && p.allowed_token_ids.empty() &&
-           s.bad_words.empty() && p.logit_bias.empty() && output_tokens >= std::size_t(p.min_tokens) &&
+    return !s.wants_logprobs && !p.prompt_logprobs && p.allowed_token_ids.empty() && s.bad_words.empty() &&
+           p.logit_bias.empty() && output_tokens >= std::size_t(p.min_tokens) &&
            p.repetition_penalty == 1.0 && p.frequency_penalty == 0.0 && p.presence_penalty == 0.0;
+}
+
+bool Sampler::plain_greedy(const ResolvedSampling& s, std::size_t output_tokens) {
+    return s.params.greedy() && needs_row_only(s, output_tokens);
+}
+
+RowDraw Sampler::row_draw(const ResolvedSampling& s, std::uint64_t seed, std::uint32_t output_index) {
+    const SamplingParams& p = s.params;
+    RowDraw d;
+    d.kind = p.greedy() ? DrawKind::greedy : DrawKind::random;
+    d.seed = seed;
+    d.output_index = output_index;
+    d.inverse_temperature = 1.0F / float(std::max(p.temperature, lowest_temperature));
+    d.top_k = p.top_k;
+    d.top_p = p.top_p;
+    d.min_p = float(p.min_p);
+    return d;
 }
 
 void Sampler::sample(std::span<float> logits, const ResolvedSampling& s, std::span<const std::int32_t> prompt,
@@ -56,7 +74,7 @@ void Sampler::sample(std::span<float> logits, const ResolvedSampling& s, std::sp
             d = {.token = best};
     } else {
         const SamplingParams& p = s.params;
-        if (survivors_.select(row, {std::max(p.temperature, 0.01), p.top_k, p.top_p, p.min_p}))
+        if (survivors_.select(row, {std::max(p.temperature, lowest_temperature), p.top_k, p.top_p, p.min_p}))
             for (std::size_t i = 0; i < draws.size(); ++i)
                 draws[i] = {.token = survivors_.draw(seeds[i], std::uint32_t(output.size()))};
         else

@@ -12,6 +12,7 @@
 #include "engine/sample/sampling_params.h"
 #include "engine/sample/survivors.h"
 #include "engine/sample/token_logprob.h"
+#include "kernels/batch.h"
 
 namespace recto {
 
@@ -35,6 +36,10 @@ class Sampler {
     // Logit rows are `vocab` wide; only ids below `valid` can be drawn.
     Sampler(int vocab, int valid);
 
+    // The draw depends on the row and the seed alone: no mask, bias, penalty or log probability.
+    static bool needs_row_only(const ResolvedSampling& sampling, std::size_t output_tokens);
+    // How a device draws such a token, the `output_index`-th of its output.
+    static RowDraw row_draw(const ResolvedSampling& sampling, std::uint64_t seed, std::uint32_t output_index);
     // The argmax of the untouched row is the answer: no logits need to be fetched.
     static bool plain_greedy(const ResolvedSampling& sampling, std::size_t output_tokens);
 

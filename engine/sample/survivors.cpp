@@ -7,8 +7,8 @@
 #include <functional>
 #include <limits>
 
-#include "engine/sample/philox.h"
 #include "engine/sample/row_ops.h"
+#include "kernels/philox.h"
 
 namespace recto {
 namespace {

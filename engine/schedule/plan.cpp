@@ -26,6 +26,34 @@ bool Scheduler::plan(StepPlan& plan) {
     return !plan.scheduled.empty();
 }
 
+bool Scheduler::plan_ahead(StepPlan& plan) {
+    plan.clear();
+    if (may_preempt()) return false;
+    pool_.set_step(++step_);
+    plan.step = step_;
+    Allowance left = allowance();
+    plan_running(plan, left);
+    plan_waiting(plan, left);
+    assert(plan.preempted.empty());
+    if (plan.scheduled.empty()) {
+        pool_.set_step(--step_);
+        return false;
+    }
+    fill_batch(plan);
+    return true;
+}
+
+// Never false when plan() would preempt now.
+bool Scheduler::may_preempt() const {
+    if (!running_.empty() && !waiting_.empty() && running_.back()->priority < waiting_.front()->priority)
+        return true;
+    const Allowance left = allowance();
+    std::int64_t needed = 0;
+    for (const Sequence* s : running_)
+        if (const std::int32_t rows = chunk(*s, left); rows > 0) needed += std::max(0, new_blocks(*s, rows));
+    return needed > pool_.available();
+}
+
 Scheduler::Allowance Scheduler::allowance() const {
     const auto decoding =
         std::int32_t(std::ranges::count_if(running_, [](const Sequence* s) { return s->decoding(); }));
@@ -53,7 +81,7 @@ void Scheduler::plan_running(StepPlan& plan, Allowance& left) {
 std::int32_t Scheduler::promised_blocks() const {
     std::int32_t promised = 0;
     for (const Sequence* s : running_)
-        promised += blocks_for(s->total(), options_.block_size) - s->table.size();
+        promised += blocks_for(std::max(s->total(), s->computed), options_.block_size) - s->table.size();
     return promised;
 }
 
@@ -196,8 +224,8 @@ void Scheduler::take_back(Sequence& s, StepPlan& plan) {
 }
 
 std::int32_t Scheduler::chunk(const Sequence& s, const Allowance& left) const {
-    if (s.held) return 0;
-    std::int32_t rows = s.total() - s.computed;
+    if (s.held || s.surely_ends()) return 0;
+    std::int32_t rows = s.expected() - s.computed;
     if (s.decoding()) return std::min(rows, left.total);
     rows = std::min({rows, left.total, left.prefill});
     if (options_.fixed_chunk_tokens > 0) rows = std::min(rows, options_.fixed_chunk_tokens);
@@ -216,7 +244,7 @@ void Scheduler::schedule(Sequence& s, std::int32_t rows, StepPlan& plan, Allowan
     item.rows = rows;
     item.decode = s.decoding();
     s.computed += rows;
-    item.samples = s.computed == s.total();
+    item.samples = s.computed == s.expected();
     item.draws = item.samples && !s.beam ? s.forks : 0;
     item.outputs = item.samples ? 1 : 0;
     if (s.prompt_logits) {
@@ -227,6 +255,7 @@ void Scheduler::schedule(Sequence& s, std::int32_t rows, StepPlan& plan, Allowan
     item.first_output_position = s.computed - item.outputs;
     if (s.prompt_logits && !item.samples)
         item.first_output_position = std::max(item.start, s.prompt_logits_done);
+    if (item.samples) ++s.pending;
     left.total -= rows;
     if (!item.decode) left.prefill -= rows;
     left.extra_logits -= std::max(0, item.outputs - 1);
@@ -372,19 +401,24 @@ void Scheduler::name_blocks(Sequence& s, std::int32_t tokens, std::vector<BlockI
 void Scheduler::fill_batch(StepPlan& plan) const {
     StepBatch& b = plan.batch;
     for (auto* v : {&b.token_ids, &b.positions, &b.row_sequence, &b.slots, &b.query_start, &b.context_tokens,
-                    &b.block_tables, &b.logit_rows})
+                    &b.block_tables, &b.logit_rows, &b.token_from})
         v->clear();
+    b.draws.clear();
+    b.sequence_ids.clear();
     b.max_blocks = 0;
     for (const ScheduledSequence& item : plan.scheduled)
         b.max_blocks = std::max(b.max_blocks, item.sequence->table.size());
     b.block_tables.assign(plan.scheduled.size() * std::size_t(b.max_blocks), -1);
     for (std::size_t i = 0; i < plan.scheduled.size(); ++i) {
         ScheduledSequence& item = plan.scheduled[i];
-        const Sequence& s = *item.sequence;
+        Sequence& s = *item.sequence;
         const std::int32_t first_row = b.rows();
+        b.sequence_ids.push_back(s.id);
         b.query_start.push_back(first_row);
         for (std::int32_t p = item.start; p < item.start + item.rows; ++p) {
-            b.token_ids.push_back(s.tokens[std::size_t(p)]);
+            const bool known = p < s.total();
+            b.token_ids.push_back(known ? s.tokens[std::size_t(p)] : 0);
+            b.token_from.push_back(known ? -1 : s.drawn_by);
             b.positions.push_back(p);
             b.row_sequence.push_back(std::int32_t(i));
             b.slots.push_back(s.table.slot(p, options_.block_size));
@@ -394,6 +428,7 @@ void Scheduler::fill_batch(StepPlan& plan) const {
         item.first_output = b.outputs();
         for (std::int32_t k = 0; k < item.outputs; ++k)
             b.logit_rows.push_back(first_row + item.first_output_position - item.start + k);
+        if (item.samples) s.drawn_by = b.outputs() - 1;
     }
     b.query_start.push_back(b.rows());
 }

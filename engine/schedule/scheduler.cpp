@@ -88,6 +88,7 @@ Sequence& Scheduler::add(NewSequence n) {
     s->priority = n.priority;
     s->tokens = std::move(n.prompt);
     s->prompt_tokens = std::int32_t(prompt_tokens);
+    s->max_total_tokens = n.max_total_tokens;
     s->forks = n.forks;
     s->beam = n.beam;
     s->read_prefix_cache = n.read_prefix_cache;
@@ -130,13 +131,18 @@ std::span<const CommittedToken> Scheduler::commit(const StepPlan& plan,
     std::size_t draw = 0;
     for (std::size_t i = 0; i < plan.scheduled.size(); ++i) {
         const ScheduledSequence& item = plan.scheduled[i];
+        if (!item.sequence) {
+            draw += std::size_t(item.draws);
+            continue;
+        }
         Sequence& s = *item.sequence;
         (item.decode ? stats_.tokens_decoded : stats_.tokens_prefilled) += std::uint64_t(item.rows);
         if (s.prompt_logits)
             s.prompt_logits_done =
                 std::max(s.prompt_logits_done, std::min(item.start + item.rows, s.prompt_tokens - 1));
-        name_blocks(s, s.computed, nullptr);
+        name_blocks(s, item.start + item.rows, nullptr);
         if (!item.samples) continue;
+        --s.pending;
         s.held = s.beam;
         if (s.held) s.forks = 1;
         const std::size_t first = committed_.size();
@@ -193,8 +199,11 @@ void Scheduler::choose(Sequence& s, std::int32_t token) {
 void Scheduler::withdraw(const StepPlan& plan) {
     for (BlockId id : plan.named)
         pool_.withdraw_key(id);
-    for (const ScheduledSequence& item : plan.scheduled)
+    for (const ScheduledSequence& item : plan.scheduled) {
+        if (!item.sequence) continue;
         item.sequence->computed = item.start;
+        if (item.samples) --item.sequence->pending;
+    }
     std::set<std::int32_t> lost;
     for (const BlockTransfer& t : plan.transfers)
         if (t.kind == TransferKind::swap_out) lost.insert(t.to);

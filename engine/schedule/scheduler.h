@@ -84,6 +84,11 @@ class Scheduler {
 
     // False when there is nothing to compute. Computed counts advance here, not at commit.
     bool plan(StepPlan& plan);
+    // The step after one that was planned and is not committed: tokens that it draws are fed back by number
+    // (StepBatch::token_from), sequences that surely end with them are left out. False, with nothing changed,
+    // when there is nothing to compute so, or when it might take a preemption: that waits for the commit.
+    // Every sequence that samples in the step before must draw one token there.
+    bool plan_ahead(StepPlan& plan);
     // `tokens`: the draws of the sampling sequences in order (ScheduledSequence::draws each), -1 for a failed
     // one. Creates the parallel outputs. Valid until the next call.
     std::span<const CommittedToken> commit(const StepPlan& plan, std::span<const std::int32_t> tokens);
@@ -126,6 +131,7 @@ class Scheduler {
     std::int32_t promised_blocks() const;
     std::int32_t free_places() const;
     std::int32_t spare_blocks(std::size_t running) const;
+    bool may_preempt() const;
     void make_way(StepPlan& plan);
     void plan_running(StepPlan& plan, Allowance& left);
     void plan_waiting(StepPlan& plan, Allowance& left);

@@ -26,7 +26,12 @@ struct Sequence {
 
     std::vector<std::int32_t> tokens;  // prompt, then output
     std::int32_t prompt_tokens = 0;
-    std::int32_t computed = 0;       // tokens whose K and V are cached once the planned step has run
+    std::int32_t max_total_tokens = 0;  // prompt + output: with so many it ends
+    std::int32_t computed = 0;       // tokens whose K and V are cached once the planned steps have run
+    // Tokens that planned steps draw and nobody has seen yet: behind `tokens`, and one of them may be fed back
+    // already. At most two, and none between commit and plan.
+    std::int32_t pending = 0;
+    std::int32_t drawn_by = -1;      // with pending tokens: the output of the last planned step that draws one
     std::int32_t cached_tokens = 0;  // found in the prefix cache when it was first admitted
     std::int32_t forks = 1;  // outputs to draw when the prompt is computed; the others then share its blocks
     bool read_prefix_cache = true;
@@ -49,8 +54,11 @@ struct Sequence {
 
     std::int32_t total() const { return std::int32_t(tokens.size()); }
     std::int32_t output_tokens() const { return total() - prompt_tokens; }
+    std::int32_t expected() const { return total() + pending; }
     // One token to feed back, as opposed to a prompt (or a preempted text) to compute.
-    bool decoding() const { return output_tokens() > 0 && total() - computed == 1; }
+    bool decoding() const { return expected() > prompt_tokens && expected() - computed == 1; }
+    // Whatever the pending token will be, it is the last.
+    bool surely_ends() const { return pending > 0 && expected() >= max_total_tokens; }
 };
 
 }  // namespace recto

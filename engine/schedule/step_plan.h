@@ -1,5 +1,6 @@
 // One planned step: the arrays for the device, and what the scheduler must remember until it is committed.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -10,7 +11,7 @@
 namespace recto {
 
 struct ScheduledSequence {
-    Sequence* sequence = nullptr;
+    Sequence* sequence = nullptr;  // null: ended after this was planned, and what it draws is dropped
     std::uint64_t request = 0;
     std::int32_t start = 0;  // position of its first row
     std::int32_t rows = 0;
@@ -37,7 +38,16 @@ struct StepPlan {
     std::vector<BlockTransfer> transfers;      // to be done in this order before the forward
     std::vector<BlockId> named;                // blocks that got their prefix key at plan
     std::vector<Sequence*> preempted;
+    bool host_reads_logits = false;  // of the engine: not every token of it is drawn on the device
 
+    // The sequence is going away.
+    void forget(const Sequence& s) {
+        for (ScheduledSequence& item : scheduled)
+            if (item.sequence == &s) item.sequence = nullptr;
+    }
+    bool forgotten() const {  // nobody waits for it
+        return std::ranges::none_of(scheduled, [](const auto& item) { return item.sequence != nullptr; });
+    }
     void clear() {
         scheduled.clear();
         transfers.clear();

@@ -11,6 +11,7 @@
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/linear_runner.h"
 #include "kernels/cuda/packed_weight.h"
+#include "kernels/cuda/step_packet.h"
 
 namespace recto {
 namespace {
@@ -65,64 +66,6 @@ class CudaKv final : public KvCache {
   private:
     KvShape shape_;
     CudaBuffer memory_;
-};
-
-// The packet: all arrays of a step, one after the other at fixed places, copied from pinned memory in one go.
-class CudaBatch final : public DeviceBatch {
-  public:
-    explicit CudaBatch(const BatchLimits& l)
-        : limits_(l),
-          ints_(std::size_t(4 * l.max_rows + l.max_sequences * l.max_blocks + l.max_outputs)),
-          device_(ints_ * sizeof(int)) {
-        check(cudaMallocHost(&pinned_, ints_ * sizeof(int)), "allocating pinned memory");
-    }
-    ~CudaBatch() override { cudaFreeHost(pinned_); }
-    CudaBatch(const CudaBatch&) = delete;
-    CudaBatch& operator=(const CudaBatch&) = delete;
-
-    const StepBatch& host() const override { return host_; }
-
-    void fill(const StepBatch& step, cudaStream_t stream) {
-        assert(step.rows() <= limits_.max_rows && step.sequences() <= limits_.max_sequences &&
-               step.outputs() <= limits_.max_outputs);
-        assert(step.max_blocks <= limits_.max_blocks);
-        // The copy of the step before reads this memory until the stream has passed it.
-        check(cudaStreamSynchronize(stream), "waiting for the last step");
-        host_ = step;
-        int* to = pinned_;
-        for (const auto* rows : {&step.token_ids, &step.positions, &step.row_sequence, &step.slots}) {
-            std::copy(rows->begin(), rows->end(), to);
-            to += limits_.max_rows;
-        }
-        for (int s = 0; s < step.sequences(); ++s) {
-            const int* from = step.block_tables.data() + std::ptrdiff_t(s) * step.max_blocks;
-            std::copy(from, from + step.max_blocks, to + std::ptrdiff_t(s) * limits_.max_blocks);
-        }
-        to += std::ptrdiff_t(limits_.max_sequences) * limits_.max_blocks;
-        std::copy(step.logit_rows.begin(), step.logit_rows.end(), to);
-        check(cudaMemcpyAsync(device_.data(), pinned_, ints_ * sizeof(int), cudaMemcpyHostToDevice, stream),
-              "copying the step's packet");
-    }
-
-    cuda::BatchView view() const {
-        const int* base = static_cast<const int*>(device_.data());
-        const std::ptrdiff_t rows = limits_.max_rows;
-        const int* tables = base + 4 * rows;
-        return {base,
-                base + rows,
-                base + 2 * rows,
-                base + 3 * rows,
-                tables,
-                tables + std::ptrdiff_t(limits_.max_sequences) * limits_.max_blocks,
-                limits_.max_blocks};
-    }
-
-  private:
-    BatchLimits limits_;
-    std::size_t ints_;
-    CudaBuffer device_;
-    int* pinned_ = nullptr;
-    StepBatch host_;
 };
 
 class CudaBackend final : public Backend {
@@ -196,10 +139,10 @@ class CudaBackend final : public Backend {
 
     std::unique_ptr<DeviceBatch> make_batch(const BatchLimits& limits) override {
         reserve(std::max(limits.max_rows, limits.max_outputs));
-        return std::make_unique<CudaBatch>(limits);
+        return std::make_unique<cuda::StepPacket>(*this, limits);
     }
     void upload_batch(DeviceBatch& batch, const StepBatch& step) override {
-        static_cast<CudaBatch&>(batch).fill(step, stream_);
+        packet(batch).fill(step, stream_);
     }
 
     void run(const GraphKey& key, const std::function<void()>& enqueue) override {
@@ -215,7 +158,7 @@ class CudaBackend final : public Backend {
 
     void embed(const DeviceBatch& batch, const PackedWeight& table, float scale, Tensor out) override {
         if (const auto* tiled = dynamic_cast<const cuda::TiledWeight*>(&table))
-            cuda::embed_tiles(stream_, view(batch).token_ids, *tiled, scale, out);
+            cuda::embed_tiles(stream_, view(batch), *tiled, scale, out);
         else
             cuda::embed(stream_, view(batch), view(table), scale, out);
     }
@@ -254,6 +197,16 @@ class CudaBackend final : public Backend {
     }
     void add(Tensor x, Tensor delta) override { cuda::add(stream_, x, delta); }
 
+    bool asynchronous() const override { return true; }
+    void draw(DeviceBatch& batch, const DrawArgs& args, Tensor logits) override {
+        const cuda::StepPacket& p = packet(batch);
+        cuda::draw(stream_, p.draws(), args, logits, p.parts(), p.view().drawn);
+    }
+    void fetch_drawn(DeviceBatch& batch) override { packet(batch).fetch(stream_); }
+    std::span<const std::int32_t> drawn(DeviceBatch& batch, int fetches_ago) override {
+        return packet(batch).drawn(fetches_ago);
+    }
+
     std::unique_ptr<PackedExperts> stack_experts(
         std::vector<std::unique_ptr<PackedWeight>> experts) override {
         return std::make_unique<cuda::CudaExperts>(*this, std::move(experts));
@@ -277,8 +230,9 @@ class CudaBackend final : public Backend {
         cudaGraphExec_t exec;
     };
 
+    static cuda::StepPacket& packet(DeviceBatch& batch) { return static_cast<cuda::StepPacket&>(batch); }
     static cuda::BatchView view(const DeviceBatch& batch) {
-        return static_cast<const CudaBatch&>(batch).view();
+        return static_cast<const cuda::StepPacket&>(batch).view();
     }
     static const cuda::WeightView& view(const PackedWeight& weight) {
         return static_cast<const cuda::CudaWeight&>(weight).view();

@@ -5,6 +5,7 @@
 
 #include "kernels/backend.h"
 #include "kernels/cuda/packed_weight.h"
+#include "kernels/cuda/tiled_weight.h"
 
 namespace recto::cuda {
 
@@ -16,6 +17,39 @@ struct BatchView {
     const int* slots;
     const int* block_tables;
     const int* logit_rows;
+    int table_stride;
+    const int* query_start;     // [sequences + 1]
+    const int* context_tokens;  // [sequences]
+    const int* token_from;      // [rows] -1, or an index into `drawn`
+    int* drawn;                 // [max_outputs] ids of the step before until this step draws its own
+};
+
+// What one block saw of a row of logits.
+struct RowPart {
+    float largest;
+    int id;      // the lowest of those that are the largest
+    int broken;  // not 0: a NaN or infinity is among them
+};
+constexpr int max_row_parts = 16;  // a row
+
+// One dense packet of a step, and where its sections go.
+struct PacketSection {
+    const int* from;
+    int* to;
+    int count;  // ints
+};
+constexpr int packet_sections = 9;
+struct PacketLayout {
+    PacketSection sections[packet_sections];
+    // Per sequence: its row of `resident`, the blocks it has, and from which one on they are in the packet.
+    const int* table_rows;    // [sequences]
+    const int* block_counts;  // [sequences]
+    const int* first_new;     // [sequences]
+    const int* new_start;     // [sequences] index into new_blocks
+    const int* new_blocks;
+    int sequences;
+    int* resident;  // [max_sequences, table_stride]
+    int* tables;    // [max_sequences, table_stride] in the step's order
     int table_stride;
 };
 
@@ -35,6 +69,7 @@ struct Frequencies {  // by value in the launch: a captured graph keeps its own 
 };
 
 void embed(cudaStream_t stream, const BatchView& batch, const WeightView& table, float scale, Tensor out);
+void embed_tiles(cudaStream_t stream, const BatchView& batch, const TiledWeight& table, float scale, Tensor out);
 void rms_norm(cudaStream_t stream, Tensor x, const float* weight, float eps, Tensor out);
 void linear(cudaStream_t stream, Tensor x, const WeightView& weight, Epilogue epilogue, Tensor out);
 void rope_table(cudaStream_t stream, const BatchView& batch, const Frequencies& f, float factor, Tensor out);
@@ -50,6 +85,11 @@ void gate_rows(cudaStream_t stream, Tensor both, Epilogue epilogue, Tensor out);
 void add_bias(cudaStream_t stream, Tensor x, const float* bias);  // bias [x.cols]
 // out[r, i] = x[r, order[i]], or x[r, i] in another type where order is null
 void copy_columns(cudaStream_t stream, Tensor x, const int* order, Tensor out);
+
+void spread_packet(cudaStream_t stream, const PacketLayout& layout);
+// Backend::draw. draws [rows], parts [rows, max_row_parts] and drawn [rows] in device memory.
+void draw(cudaStream_t stream, const RowDraw* draws, const DrawArgs& args, Tensor logits, RowPart* parts,
+          int* drawn);
 
 // Mixtures of experts. `experts` is device memory, one view an expert; `shape` is any one of them (rows,
 // cols).

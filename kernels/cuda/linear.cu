@@ -54,10 +54,17 @@ __global__ void linear_kernel(Tensor x, WeightView w, Epilogue epilogue, Tensor 
     }
 }
 
-__global__ void embed_kernel(const int* ids, WeightView table, float scale, Tensor out) {
+// The token of a row: given, or drawn by the step before, on the card. A row that is not finite drew −1: its sequence
+// ends when the host sees it, and this row is dropped.
+__device__ int token_of(const BatchView& batch, int row) {
+    const int from = batch.token_from[row];
+    return from < 0 ? batch.token_ids[row] : max(batch.drawn[from], 0);
+}
+
+__global__ void embed_kernel(BatchView batch, WeightView table, float scale, Tensor out) {
     let_next_start();
     wait_for_previous();
-    int row = ids[blockIdx.x];
+    int row = token_of(batch, int(blockIdx.x));
     const PartView& part = part_of(table, row);
     float* to = static_cast<float*>(out.data) + (long long)blockIdx.x * out.row_stride;
     for (int k = int(threadIdx.x); k < table.cols; k += int(blockDim.x))
@@ -91,19 +98,19 @@ __device__ float tile_weight(const TileWeight& w, int row, int k) {
     return fmaf(float(q) - zero, value(w.scale), offset);
 }
 
-__global__ void embed_tiles_kernel(const int* ids, TileWeight table, float scale, Tensor out) {
+__global__ void embed_tiles_kernel(BatchView batch, TileWeight table, float scale, Tensor out) {
     let_next_start();
     wait_for_previous();
-    const int row = ids[blockIdx.x];
+    const int row = token_of(batch, int(blockIdx.x));
     for (int k = int(threadIdx.x); k < table.cols; k += int(blockDim.x))
         store(out.data, (long long)blockIdx.x * out.row_stride + k, out.dtype, tile_weight(table, row, k) * scale);
 }
 
 }  // namespace
 
-void embed_tiles(cudaStream_t stream, const int* ids, const TiledWeight& table, float scale, Tensor out) {
+void embed_tiles(cudaStream_t stream, const BatchView& batch, const TiledWeight& table, float scale, Tensor out) {
     assert(table.segments().size() == 1 && !table.permuted());
-    launch("embed", embed_tiles_kernel, dim3(unsigned(out.rows)), dim3(256), 0, stream, ids,
+    launch("embed", embed_tiles_kernel, dim3(unsigned(out.rows)), dim3(256), 0, stream, batch,
            table.segments()[0].tile, scale, out);
 }
 
@@ -118,7 +125,7 @@ void linear(cudaStream_t stream, Tensor x, const WeightView& weight, Epilogue ep
 }
 
 void embed(cudaStream_t stream, const BatchView& batch, const WeightView& table, float scale, Tensor out) {
-    launch("embed", embed_kernel, dim3(unsigned(out.rows)), dim3(256), 0, stream, batch.token_ids, table, scale, out);
+    launch("embed", embed_kernel, dim3(unsigned(out.rows)), dim3(256), 0, stream, batch, table, scale, out);
 }
 
 }  // namespace recto::cuda

@@ -45,7 +45,4 @@ class TiledWeight final : public PackedWeight {
     std::string name_;
 };
 
-// out[r] = table[ids[r]] · scale, from tiles.
-void embed_tiles(cudaStream_t stream, const int* ids, const TiledWeight& table, float scale, Tensor out);
-
 }  // namespace recto::cuda

@@ -2,17 +2,25 @@
 // row's logits are a hash of the whole context read back through the block table. Any mistake of bookkeeping
 // (a wrong slot, a block given to two sequences, a stale prefix hit, a missing copy) changes the text. To be
 // included before any Qt header: StepBatch::slots meets Qt's keyword.
+//
+// Asynchronous, it computes nothing before somebody asks: steps wait in a queue, as on a device that is as
+// late as it can be, and copies and swaps have their turn behind them. It draws by the scalar reference.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <deque>
+#include <exception>
 #include <limits>
 #include <map>
 #include <set>
 #include <span>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "engine/engine.h"
+#include "kernels/draw_cases.h"
 #include "kernels/error.h"
 
 namespace recto::test {
@@ -51,12 +59,112 @@ inline std::int32_t fake_next(std::span<const std::int32_t> context, int vocab) 
 
 class FakeModel : public StepModel {
   public:
-    FakeModel(int vocab, int blocks, int block_size)
-        : vocab_(vocab), block_size_(block_size), store_(std::size_t(blocks) * std::size_t(block_size), -1) {}
+    FakeModel(int vocab, int blocks, int block_size, bool asynchronous = false)
+        : vocab_(vocab),
+          block_size_(block_size),
+          asynchronous_(asynchronous),
+          drawable_(vocab),
+          store_(std::size_t(blocks) * std::size_t(block_size), -1) {}
 
     int vocab() const override { return vocab_; }
+    bool asynchronous() const override { return asynchronous_; }
+    void draw_below(std::int32_t ids) override { drawable_ = ids; }
 
     void forward(const StepBatch& step) override {
+        if (!asynchronous_) return compute(step);
+        check(queue_.size() < 2, "a third step is enqueued");
+        if (fail_at_enqueue == ++enqueued) throw Error(ErrorKind::runtime, "the queue is closed");
+        overlapped += !queue_.empty();
+        queue_.push_back(step);
+    }
+
+    // As long as nobody waited, no step has run: the one asked for and those before it do now.
+    std::span<const std::int32_t> drawn(int steps_ago) override {
+        check(asynchronous_, "nothing is drawn here");
+        while (queue_.size() > std::size_t(steps_ago))
+            run_first();
+        if (error_) {  // what was enqueued behind a failed step is lost
+            queue_.clear();
+            std::rethrow_exception(std::exchange(error_, nullptr));
+        }
+        return drawn_[std::size_t(steps_ago) - queue_.size()];
+    }
+
+    std::span<float> logits(int output) override {
+        check(queue_.empty(), "logits of a step that has not run");
+        return row_of(output);
+    }
+
+    std::int32_t argmax(int output, int valid) override {
+        check(queue_.empty(), "the argmax of a step that has not run");
+        if (bad_.at(std::size_t(output))) return -1;
+        const auto row = row_of(output).first(std::size_t(valid));
+        return std::int32_t(std::max_element(row.begin(), row.end()) - row.begin());
+    }
+
+    void copy_block(std::int32_t from, std::int32_t to) override {
+        run_all();
+        check(from != to, "a block is copied onto itself");
+        ++copies;
+        for (int i = 0; i < block_size_; ++i)
+            store_.at(std::size_t(to * block_size_ + i)) = store_.at(std::size_t(from * block_size_ + i));
+    }
+
+    std::size_t block_bytes() const override { return std::size_t(block_size_) * sizeof(std::int32_t); }
+    void swap_out(std::int32_t block, void* host) override {
+        run_all();
+        ++swapped_out;
+        if (fail_at_swap == swapped_out) throw Error(ErrorKind::runtime, "the bus went away");
+        std::memcpy(host, &store_.at(std::size_t(block * block_size_)), block_bytes());
+    }
+    void swap_in(std::int32_t block, const void* host) override {
+        run_all();
+        ++swapped_in;
+        std::memcpy(&store_.at(std::size_t(block * block_size_)), host, block_bytes());
+    }
+
+    int steps = 0;
+    int enqueued = 0;
+    int overlapped = 0;  // steps enqueued while one before was not waited for
+    int copies = 0;
+    int swapped_out = 0, swapped_in = 0;
+    int fail_at_swap = -1;
+    std::int32_t largest_step = 0;
+    std::int64_t rows_computed = 0;
+    int fail_at_step = -1;
+    int fail_at_enqueue = -1;
+    std::int32_t poison_token = -1;  // a row that feeds it gives NaN
+
+  private:
+    static void check(bool holds, const char* what) {
+        if (!holds) throw std::logic_error(what);
+    }
+
+    void run_all() {
+        while (!queue_.empty())
+            run_first();
+    }
+
+    void run_first() {
+        StepBatch step = std::move(queue_.front());
+        queue_.pop_front();
+        for (std::size_t r = 0; r < step.token_from.size(); ++r)
+            if (step.token_from[r] >= 0)
+                step.token_ids[r] = std::max(0, drawn_[0].at(std::size_t(step.token_from[r])));
+        std::swap(drawn_[0], drawn_[1]);
+        drawn_[0].assign(std::size_t(step.outputs()), -1);
+        try {
+            compute(step);
+        } catch (...) {
+            error_ = std::current_exception();
+            return;
+        }
+        for (std::int32_t i = 0; i < step.outputs(); ++i)
+            drawn_[0][std::size_t(i)] = reference::draw(row_of(i).data(), drawable_, {drawable_, 1.0F, 0.0F},
+                                                        step.draws.at(std::size_t(i)));
+    }
+
+    void compute(const StepBatch& step) {
         ++steps;
         if (fail_at_step == steps) throw Error(ErrorKind::runtime, "the device went away");
         check_shape(step);
@@ -85,7 +193,7 @@ class FakeModel : public StepModel {
         rows_computed += step.rows();
     }
 
-    std::span<float> logits(int output) override {
+    std::span<float> row_of(int output) {
         const std::uint64_t h = hashes_.at(std::size_t(output));
         for (std::int32_t id = 0; id < vocab_; ++id)
             row_[std::size_t(id)] = fake_logit(h, id);
@@ -93,43 +201,6 @@ class FakeModel : public StepModel {
         return row_;
     }
 
-    std::int32_t argmax(int output, int valid) override {
-        if (bad_.at(std::size_t(output))) return -1;
-        const auto row = logits(output).first(std::size_t(valid));
-        return std::int32_t(std::max_element(row.begin(), row.end()) - row.begin());
-    }
-
-    void copy_block(std::int32_t from, std::int32_t to) override {
-        check(from != to, "a block is copied onto itself");
-        ++copies;
-        for (int i = 0; i < block_size_; ++i)
-            store_.at(std::size_t(to * block_size_ + i)) = store_.at(std::size_t(from * block_size_ + i));
-    }
-
-    std::size_t block_bytes() const override { return std::size_t(block_size_) * sizeof(std::int32_t); }
-    void swap_out(std::int32_t block, void* host) override {
-        ++swapped_out;
-        if (fail_at_swap == swapped_out) throw Error(ErrorKind::runtime, "the bus went away");
-        std::memcpy(host, &store_.at(std::size_t(block * block_size_)), block_bytes());
-    }
-    void swap_in(std::int32_t block, const void* host) override {
-        ++swapped_in;
-        std::memcpy(&store_.at(std::size_t(block * block_size_)), host, block_bytes());
-    }
-
-    int steps = 0;
-    int copies = 0;
-    int swapped_out = 0, swapped_in = 0;
-    int fail_at_swap = -1;
-    std::int32_t largest_step = 0;
-    std::int64_t rows_computed = 0;
-    int fail_at_step = -1;
-    std::int32_t poison_token = -1;  // a row that feeds it gives NaN
-
-  private:
-    static void check(bool holds, const char* what) {
-        if (!holds) throw std::logic_error(what);
-    }
     std::int32_t slot_of(const StepBatch& step, std::int32_t sequence, std::int32_t position) const {
         const auto block =
             step.block_tables.at(std::size_t(sequence * step.max_blocks + position / block_size_));
@@ -158,7 +229,12 @@ class FakeModel : public StepModel {
 
     int vocab_;
     int block_size_;
+    bool asynchronous_;
+    std::int32_t drawable_;
     std::vector<std::int32_t> store_;  // [slots] token id
+    std::deque<StepBatch> queue_;
+    std::array<std::vector<std::int32_t>, 2> drawn_;  // by the last step that ran, and by the one before
+    std::exception_ptr error_;
     std::vector<std::uint64_t> hashes_;
     std::vector<bool> bad_;
     std::vector<float> row_;
@@ -188,8 +264,8 @@ struct Harness {
     };
 
     Harness(int vocab, const EngineOptions& o, const Tokenizer* tokenizer = nullptr,
-            std::vector<std::int32_t> eos = {}) {
-        auto made = std::make_unique<FakeModel>(vocab, o.kv_blocks, o.block_size);
+            std::vector<std::int32_t> eos = {}, bool asynchronous = false) {
+        auto made = std::make_unique<FakeModel>(vocab, o.kv_blocks, o.block_size, asynchronous);
         model = made.get();
         engine = std::make_unique<Engine>(std::move(made), tokenizer, std::move(eos), o);
     }

@@ -46,7 +46,8 @@ int requests_of_row(int usual) {
     return given ? wanted : usual;
 }
 
-Request random_request(Random& random, const std::vector<std::vector<std::int32_t>>& texts) {
+// `plain`: nothing that keeps a device from drawing its tokens.
+Request random_request(Random& random, const std::vector<std::vector<std::int32_t>>& texts, bool plain) {
     Request r;
     // Begins like an earlier text as often as not, up to any point of it.
     const auto& base = texts[std::size_t(random.below(int(texts.size())))];
@@ -60,22 +61,23 @@ Request random_request(Random& random, const std::vector<std::vector<std::int32_
     s.max_tokens = 1 + random.below(24);
     s.temperature = random.one_in(2) ? 0.0 : 0.8;
     s.seed = random.below(1 << 20);
-    if (!s.greedy() && random.one_in(3)) s.n = 2 + random.below(3);
-    if (!s.greedy() && random.one_in(12)) s.best_of = s.n + 1 + random.below(2);
+    if (!plain && !s.greedy() && random.one_in(3)) s.n = 2 + random.below(3);
+    if (!plain && !s.greedy() && random.one_in(12)) s.best_of = s.n + 1 + random.below(2);
     if (random.one_in(4)) s.top_k = 1 + random.below(10);
     if (random.one_in(4)) s.top_p = 0.6;
     if (random.one_in(6)) s.min_p = 0.1;
-    if (random.one_in(6)) s.repetition_penalty = 1.4;
-    if (random.one_in(6)) s.presence_penalty = 0.9;
+    if (random.one_in(8)) s.ignore_eos = true;
+    if (random.one_in(5)) s.stop_token_ids = {random.below(vocab)};
+    if (random.one_in(12)) s.max_tokens.reset();
     if (random.one_in(3))
         s.stop = {std::string(1, char('a' + random.below(26))) + std::string(1, char('a' + random.below(26))),
                   "END of", "bc"};
-    if (random.one_in(5)) s.min_tokens = 1 + random.below(*s.max_tokens);
-    if (random.one_in(5)) s.stop_token_ids = {random.below(vocab)};
+    if (plain) return r;
+    if (random.one_in(6)) s.repetition_penalty = 1.4;
+    if (random.one_in(6)) s.presence_penalty = 0.9;
+    if (random.one_in(5)) s.min_tokens = 1 + random.below(s.max_tokens.value_or(24));
     if (random.one_in(8)) s.logprobs = random.below(3);
     if (random.one_in(10) && !s.best_of) s.prompt_logprobs = 1;
-    if (random.one_in(8)) s.ignore_eos = true;
-    if (random.one_in(12)) s.max_tokens.reset();
     if (random.one_in(10)) s.bad_words = {"ab", "EN"};
     if (random.one_in(8)) make_beam_search(random, s);
     return r;
@@ -84,6 +86,23 @@ Request random_request(Random& random, const std::vector<std::vector<std::int32_
 bool is_prefix(const Harness::Output& part, const Harness::Output& whole) {
     return part.ids.size() <= whole.ids.size() &&
            std::equal(part.ids.begin(), part.ids.end(), whole.ids.begin());
+}
+
+// `asynchronous`: a device that draws itself, with steps enqueued ahead.
+void add_rows(bool asynchronous) {
+    const auto row = [asynchronous](const char* name) -> QTestData& {
+        return QTest::addRow("%s%s", name, asynchronous ? ", overlapped" : "");
+    };
+    row("blocks of 4") << 4 << 20 << 0 << 8 << 2000 << 0 << asynchronous;
+    row("blocks of 4, chunks of 1") << 4 << 20 << 1 << 8 << 700 << 0 << asynchronous;
+    row("blocks of 4, chunks of 7") << 4 << 17 << 7 << 8 << 1000 << 0 << asynchronous;
+    row("blocks of 1") << 1 << 70 << 5 << 6 << 700 << 0 << asynchronous;
+    row("blocks of 16") << 16 << 6 << 0 << 16 << 1000 << 0 << asynchronous;
+    row("one place") << 4 << 20 << 3 << 1 << 300 << 0 << asynchronous;
+    row("blocks of 4, swap of 500") << 4 << 20 << 0 << 8 << 2000 << 500 << asynchronous;
+    row("blocks of 4, swap of 9, chunks of 7") << 4 << 17 << 7 << 8 << 1000 << 9 << asynchronous;
+    row("blocks of 1, swap of 100") << 1 << 70 << 5 << 6 << 700 << 100 << asynchronous;
+    row("blocks of 16, swap of 20") << 16 << 6 << 0 << 16 << 1000 << 20 << asynchronous;
 }
 
 }  // namespace
@@ -98,16 +117,9 @@ class TestEngineSoak : public QObject {
         QTest::addColumn<int>("maxSequences");
         QTest::addColumn<int>("requests");
         QTest::addColumn<int>("swap");
-        QTest::newRow("blocks of 4") << 4 << 20 << 0 << 8 << 2000 << 0;
-        QTest::newRow("blocks of 4, chunks of 1") << 4 << 20 << 1 << 8 << 700 << 0;
-        QTest::newRow("blocks of 4, chunks of 7") << 4 << 17 << 7 << 8 << 1000 << 0;
-        QTest::newRow("blocks of 1") << 1 << 70 << 5 << 6 << 700 << 0;
-        QTest::newRow("blocks of 16") << 16 << 6 << 0 << 16 << 1000 << 0;
-        QTest::newRow("one place") << 4 << 20 << 3 << 1 << 300 << 0;
-        QTest::newRow("blocks of 4, swap of 500") << 4 << 20 << 0 << 8 << 2000 << 500;
-        QTest::newRow("blocks of 4, swap of 9, chunks of 7") << 4 << 17 << 7 << 8 << 1000 << 9;
-        QTest::newRow("blocks of 1, swap of 100") << 1 << 70 << 5 << 6 << 700 << 100;
-        QTest::newRow("blocks of 16, swap of 20") << 16 << 6 << 0 << 16 << 1000 << 20;
+        QTest::addColumn<bool>("asynchronous");
+        for (const bool asynchronous : {false, true})
+            add_rows(asynchronous);
     }
     void everyRequestIsAnsweredAsIfAlone() {
         QFETCH(int, blockSize);
@@ -116,6 +128,7 @@ class TestEngineSoak : public QObject {
         QFETCH(int, maxSequences);
         QFETCH(int, requests);
         QFETCH(int, swap);
+        QFETCH(bool, asynchronous);
         requests = requests_of_row(requests);
         const FakeTokenizer tokenizer;
         EngineOptions options = small_options(blocks, blockSize);
@@ -123,7 +136,7 @@ class TestEngineSoak : public QObject {
         options.max_num_batched_tokens = 40;
         options.fixed_chunk_tokens = chunk;
         options.swap_space_bytes = std::uint64_t(swap * blockSize) * sizeof(std::int32_t);
-        Harness h(vocab, options, &tokenizer, eos);
+        Harness h(vocab, options, &tokenizer, eos, asynchronous);
         EngineOptions roomy = small_options(400, blockSize);
         roomy.max_num_seqs = std::max(8, maxSequences);
         roomy.max_num_batched_tokens = 64;
@@ -139,7 +152,9 @@ class TestEngineSoak : public QObject {
         int refused = 0;
         while (int(sent.size()) < requests || h.engine->has_work()) {
             if (int(sent.size()) < requests && random.one_in(2)) {
-                const Request r = random_request(random, texts);
+                // By turns of 50 requests, so that there are steps which hold plain ones only.
+                const bool plain = asynchronous && sent.size() / 50 % 2 == 0;
+                const Request r = random_request(random, texts, plain);
                 try {
                     sent[h.engine->submit(r)] = r;
                 } catch (const Error&) {
@@ -161,6 +176,7 @@ class TestEngineSoak : public QObject {
             QCOMPARE(c.used + c.cached + c.free, blocks);
         }
 
+        QCOMPARE(h.model->overlapped > requests / 20, asynchronous);
         QCOMPARE(h.engine->snapshot().counts.used, 0);
         QVERIFY(h.engine->snapshot().prefix_hits > 0);
         QVERIFY(maxSequences == 1 || h.engine->snapshot().preemptions > std::uint64_t(requests) / 20);

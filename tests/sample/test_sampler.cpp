@@ -8,10 +8,10 @@
 #include <random>
 #include <set>
 
-#include "engine/sample/exp.h"
-#include "engine/sample/philox.h"
 #include "engine/sample/row_ops.h"
 #include "engine/sample/sampler.h"
+#include "kernels/exp.h"
+#include "kernels/philox.h"
 #include "support/registry.h"
 
 using namespace recto;

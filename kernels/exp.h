@@ -1,4 +1,5 @@
-// exp for x ≤ 0, the same bits on every machine (row_ops.cpp has the same in 16 lanes).
+// exp for x ≤ 0, the same bits on every machine (engine/sample/row_ops.cpp has the same in 16 lanes,
+// cuda/sample.cu on the card).
 // Range reduction x = n·ln 2 + r, |r| ≤ ln 2 / 2 (Cody and Waite), then the Taylor polynomial of degree 7:
 // relative error below 2e-7. Below −87 the result stays near 1e-38 instead of becoming denormal.
 #pragma once
