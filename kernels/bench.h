@@ -16,8 +16,8 @@ struct Ceilings {
 };
 Ceilings measure_ceilings(Backend& backend);
 
-// Every case against the reference; one line each. Returns the number of failures.
-int run_check(Backend& backend, std::ostream& out);
+// Every case whose name contains `filter` against the reference; one line each. Returns the number of failures.
+int run_check(Backend& backend, std::ostream& out, const std::string& filter = {});
 
 // Timings whose name contains `filter` (all when empty): single operations and whole steps of a 135M model
 // (SmolLM2's shapes, Q4_1 with a Q8_0 embedding) with random weights.

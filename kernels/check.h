@@ -27,7 +27,11 @@ double linear_error(const LinearCase& c, const LinearInput& in, std::int64_t row
 
 // The cases of linear_cases(), and a few wider ones, with activations and results of a 16-bit type. The tolerance
 // is what rounding weights and results to that type may give.
-void check_linear_16(Backend& backend, DType dtype, const std::function<void(const std::string&, double)>& report);
+struct CaseReport {
+    std::function<bool(const std::string& name)> wanted;
+    std::function<void(const std::string& name, double error)> result;  // of the tolerance
+};
+void check_linear_16(Backend& backend, DType dtype, const CaseReport& report);
 
 // The backend's result on rows `first` … `first + rows` of a mixture's input, stage by stage, so that each
 // stage can be judged by what the one before really gave it.

@@ -11,7 +11,7 @@ namespace {
 struct KernelsCommand {
     CommonOptions common;
     bool list = false, check = false, bench = false;
-    std::string filter;  // of --bench; empty: every case
+    std::string filter;  // of --bench and --check; empty: every case
 };
 
 int run(const KernelsCommand& o) {
@@ -28,7 +28,7 @@ int run(const KernelsCommand& o) {
         run_bench(*backend, o.filter, std::cout);
         return exit_done;
     }
-    const int failures = run_check(*backend, std::cout);
+    const int failures = run_check(*backend, std::cout, o.filter);
     if (failures == 0) return exit_done;
     throw Error(ErrorKind::runtime, "kernels --check: expected every case within its tolerance, found " +
                                         std::to_string(failures) + " outside it (listed above)");
@@ -41,14 +41,17 @@ void add_kernels(CLI::App& app, int& code) {
     CLI::App* command =
         app.add_subcommand("kernels", "The compute kernels: which is chosen, how fast, and whether right");
     command->add_flag("--list", options->list, "each operation's variants and which serves a shape");
-    command->add_flag("--check", options->check, "every case against the scalar reference");
+    auto* check = command->add_option("--check", options->filter,
+                                      "every case against the scalar reference; with a name, the cases that contain it");
+    check->expected(0, 1);
     auto* bench = command->add_option("--bench", options->filter,
                                       "time, GB/s or TFLOP/s and share of the measured ceiling; with a name, "
                                       "the cases that contain it");
     bench->expected(0, 1);
     add_common_options(*command, options->common);
     command->remove_option(command->get_option("--json"));  // there are tables only
-    command->callback([options, bench, &code] {
+    command->callback([options, bench, check, &code] {
+        options->check = check->count() > 0;
         options->bench = bench->count() > 0;
         code = run(*options);
     });
