@@ -7,13 +7,13 @@ namespace recto::cuda {
 
 // Scales of a thread's two rows, of group `index` of the stage at `at`.
 template <class T>
-__device__ void load_groups(RowGroup<T> (&r)[2], const TileWeight& w, const StageLayout& layout, const std::uint8_t* at,
-                        int group, int thread, int index) {
-    const int per_chunk = w.groups_a_chunk();
+__device__ void load_groups(RowGroup<T> (&r)[2], const HopperArgs& a, const StageLayout& layout, const std::uint8_t* at,
+                            int group, int thread, int index) {
+    const TileWeight& w = a.w;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
         const int row = thread / 32 * 16 + thread % 32 / 4 + 8 * i;
-        const int n = (group * per_chunk + index) * block_rows + row;
+        const int n = (group * a.groups_a_chunk + index) * block_rows + row;
         const auto word = [&](std::uint32_t plane) {
             return std::uint32_t(reinterpret_cast<const std::uint16_t*>(at + plane)[n]);
         };

@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(hopper_threads<Kind, Tokens>, 1)
     __shared__ __align__(8) std::uint64_t barriers[2 * most_stages];
     __shared__ __align__(16) float slices[2][slice_floats(Tokens)];
     __shared__ unsigned arrived[2];
-    const StageLayout layout = stage_layout<Kind>(Tokens, a.w.groups_a_chunk(), a.w.mode);
+    const StageLayout layout = stage_layout<Kind>(Tokens, a.groups_a_chunk, a.w.mode);
     const std::uint32_t ring = std::uint32_t(__cvta_generic_to_shared(shared));
     const std::uint32_t full = std::uint32_t(__cvta_generic_to_shared(barriers)), empty = full + most_stages * 8;
     let_next_start();
@@ -44,11 +44,14 @@ __global__ void __launch_bounds__(hopper_threads<Kind, Tokens>, 1)
     }
     __syncthreads();
     if (threadIdx.x < 128) {
-        if constexpr (!thin<Kind, Tokens>) give_registers<40>();
-        if (threadIdx.x == 0) Producer<Kind, Tokens>{a, &x_map, &w_map, ring, full, layout}.run(empty);
+        if constexpr (!thin<Kind, Tokens>) give_registers<56>();
+        if (threadIdx.x < 32) {
+            Producer<Kind, Tokens> producer{a, &x_map, &w_map, ring, full, layout, int(threadIdx.x)};
+            producer.run(empty);
+        }
         return;
     }
-    if constexpr (!thin<Kind, Tokens>) take_registers<232>();
+    if constexpr (!thin<Kind, Tokens>) take_registers<224>();
     const int warpgroup = int(threadIdx.x) / 128 - 1, group = warpgroup % 2, thread = int(threadIdx.x) % 128;
     wait_for_previous();
     const TileEpilogue<Tokens> epilogue{a, slices[group], &arrived[group], group, thread};
@@ -57,6 +60,17 @@ __global__ void __launch_bounds__(hopper_threads<Kind, Tokens>, 1)
     else
         WideConsumer<Kind, T, Tokens>{a, ring, full, empty, shared, layout, epilogue, group, thread}.run();
 #endif
+}
+
+// What the copies of one stage bring.
+template <TileKind Kind>
+std::uint32_t stage_bytes(const TileWeight& w, int tokens) {
+    const auto k = std::uint32_t(stage_k(tokens));
+    const std::uint32_t x = std::uint32_t(tokens) * k * 2;
+    if (Kind == TileKind::dense) return x + tile_rows * k * 2;
+    const std::uint32_t values = std::uint32_t(tile_rows * w.groups_a_chunk());
+    const std::uint32_t second = w.mode == SecondPlane::none ? 0 : w.mode == SecondPlane::zero_u8 ? values : values * 2;
+    return x + tile_rows * k / (Kind == TileKind::u8 ? 1 : 2) + values * 2 + second;
 }
 
 template <TileKind Kind>
@@ -80,6 +94,11 @@ void launch_hopper(cudaStream_t stream, Tensor x, const TileWeight& w, const Til
     a.run = shape.run;
     a.splits = shape.splits;
     a.stages = stages_for<Kind>(w, Tokens);
+    a.groups_a_chunk = w.groups_a_chunk();
+    a.chunks_a_group = std::max(1, w.group_size / chunk_k);
+    while (a.group_shift < 3 && (16 << a.group_shift) < w.group_size)
+        ++a.group_shift;
+    a.stage_bytes = stage_bytes<Kind>(w, Tokens);
     assert(a.run == 0 || (std::size_t(shape.grid) * 2 * 2 * Tokens / 2 * 128 <= scratch.partial_floats &&
                           std::size_t(a.row_tiles * a.token_tiles) * 2 <= scratch.counter_count));
     const CUtensorMap x_map = tile_map(x.data, w.dtype, x.rows, x.cols, x.row_stride, Tokens);

@@ -29,6 +29,11 @@ struct HopperArgs {
     int run;          // chunks a block takes; 0: whole tiles, one after another
     int splits;       // blocks of a tile when every tile is cut alike; 0: runs go on into the next tile
     int stages;
+    // Of the scales, worked out by the host: a division costs a thread more than its products.
+    int groups_a_chunk;   // stored for 128 inputs
+    int chunks_a_group;   // 1, or more where groups are longer than 128
+    int group_shift;      // log2 of a group's fragments of 16 inputs, at most 3
+    std::uint32_t stage_bytes;  // that arrive
 };
 
 // Bytes of one stage: the weights of 128 rows, their scales, and the tokens.
@@ -142,100 +147,120 @@ struct Pieces {
     }
 };
 
+// One warp. Each lane asks for one part of every stage, so that asking costs one instruction a stage and not one a part:
+// a single thread would take longer than the memory.
 template <TileKind Kind, int Tokens>
 struct Producer {
+    static constexpr int stage_inputs = stage_k(Tokens);
+    static constexpr int per = stage_inputs / tile_k;  // k tiles a stage
+    static constexpr int boxes = Kind == TileKind::dense ? per * tile_rows / dense_box_rows : 0;  // of dense weights
+    static constexpr int first_x = 8;  // lanes before: weights; from here on: tokens
+
     const HopperArgs& a;
     const CUtensorMap* x_map;
     const CUtensorMap* w_map;
     std::uint32_t ring, full;
     StageLayout layout;
+    int lane;
 
-    __device__ std::uint32_t stage_bytes() const {
-        constexpr int k = stage_k(Tokens);
-        std::uint32_t n = std::uint32_t(Tokens) * k * 2;
-        if (Kind == TileKind::dense) return n + tile_rows * k * 2;
-        const std::uint32_t values = std::uint32_t(tile_rows * a.w.groups_a_chunk());
-        n += tile_rows * k / (Kind == TileKind::u8 ? 1 : 2) + values * 2;
-        if (a.w.mode != SecondPlane::none) n += values * (a.w.mode == SecondPlane::zero_u8 ? 1 : 2);
-        return n;
+    // What this lane asks for.
+    std::uint32_t to = 0;     // inside a stage
+    std::uint32_t bytes = 0;  // of a bulk copy; 0: none
+    const std::uint8_t* from = nullptr;
+    int box_k = 0, box_row = 0;
+
+    __device__ int group_of(int k) const {
+        const int chunk = k * stage_inputs / chunk_k;
+        return a.chunks_a_group > 1 ? chunk / a.chunks_a_group : chunk * a.groups_a_chunk;
     }
 
-    // `k` counts stages inside the tile.
-    __device__ void ask_weights(const Piece& p, int k, std::uint32_t stage) const {
-        constexpr int per = stage_k(Tokens) / tile_k;  // k tiles a stage
-        const std::uint32_t at = ring + stage * layout.bytes, bar = full + stage * 8;
-        barrier_expect(bar, stage_bytes());
-        if constexpr (Kind == TileKind::dense) {
-            const int half = a.w.rows / 2;
-#pragma unroll
-            for (int t = 0; t < per; ++t) {
-#pragma unroll
-                for (int box = 0; box < tile_rows / dense_box_rows; ++box) {
-                    int row = p.row_tile * tile_rows + box * dense_box_rows;
-                    if (a.w.gated)  // boxes alternate: 32 gate rows, the 32 up rows that belong to them
-                        row = p.row_tile * block_rows + box / 2 * dense_box_rows + (box % 2) * half;
-                    copy_box(at + layout.weights + std::uint32_t(t * tile_rows + box * dense_box_rows) * 128, w_map,
-                             (k * per + t) * tile_k, row, bar);
-                }
-            }
+    __device__ void begin(const Piece& p) {
+        if (lane >= first_x) {
+            const int t = lane - first_x;
+            to = layout.x + std::uint32_t(t * Tokens) * 128;
+            box_k = t * tile_k;
+            box_row = p.token_tile * Tokens;
+        } else if constexpr (Kind == TileKind::dense) {
+            const int t = lane / (tile_rows / dense_box_rows), box = lane % (tile_rows / dense_box_rows);
+            to = layout.weights + std::uint32_t(t * tile_rows + box * dense_box_rows) * 128;
+            box_k = t * tile_k;
+            box_row = p.row_tile * tile_rows + box * dense_box_rows;
+            if (a.w.gated)  // boxes alternate: 32 gate rows, the 32 up rows that belong to them
+                box_row = p.row_tile * block_rows + box / 2 * dense_box_rows + (box % 2) * (a.w.rows / 2);
         } else {
             constexpr std::uint32_t tile_bytes = block_rows * tile_k / (Kind == TileKind::u8 ? 1 : 2);
-            const int chunk = k * stage_k(Tokens) / chunk_k;
-            const int per_chunk = a.w.groups_a_chunk();
-            const int group = a.w.group_size >= chunk_k ? chunk * chunk_k / a.w.group_size : chunk * per_chunk;
-            const std::uint32_t values = std::uint32_t(block_rows * per_chunk);
-#pragma unroll
-            for (int b = 0; b < 2; ++b) {
-                // The last tile may have one block: the other warpgroup gets it twice and writes nothing.
-                const int block = min(p.row_tile * 2 + b, a.w.blocks - 1);
-                const long long tile = (long long)block * a.w.chunks * 2 + k * per;
-                copy_bulk(at + layout.weights + b * per * tile_bytes,
-                          static_cast<const std::uint8_t*>(a.w.data) + tile * tile_bytes, per * tile_bytes, bar);
-                const long long plane = ((long long)block * a.w.groups + group) * block_rows;
-                copy_bulk(at + layout.scale + b * values * 2, a.w.scale + plane, values * 2, bar);
-                if (a.w.mode == SecondPlane::zero_u8)
-                    copy_bulk(at + layout.second + b * values, static_cast<const std::uint8_t*>(a.w.second) + plane,
-                              values, bar);
-                else if (a.w.mode == SecondPlane::offset_16)
-                    copy_bulk(at + layout.second + b * values * 2,
-                              static_cast<const std::uint16_t*>(a.w.second) + plane, values * 2, bar);
+            const int b = lane % 2;
+            // The last tile may have one block: the other warpgroup gets it twice and writes nothing.
+            const long long block = min(p.row_tile * 2 + b, a.w.blocks - 1);
+            const std::uint32_t values = std::uint32_t(block_rows * a.groups_a_chunk);
+            if (lane < 2) {
+                from = static_cast<const std::uint8_t*>(a.w.data) + block * a.w.chunks * 2 * tile_bytes;
+                bytes = per * tile_bytes;
+                to = layout.weights + std::uint32_t(b) * bytes;
+            } else if (lane < 4) {
+                from = reinterpret_cast<const std::uint8_t*>(a.w.scale + block * a.w.groups * block_rows);
+                bytes = values * 2;
+                to = layout.scale + std::uint32_t(b) * bytes;
+            } else if (lane < 6 && a.w.mode != SecondPlane::none) {
+                const int width = a.w.mode == SecondPlane::zero_u8 ? 1 : 2;
+                from = static_cast<const std::uint8_t*>(a.w.second) + block * a.w.groups * block_rows * width;
+                bytes = values * std::uint32_t(width);
+                to = layout.second + std::uint32_t(b) * bytes;
             }
         }
     }
-    __device__ void ask_tokens(const Piece& p, int k, std::uint32_t stage) const {
-        constexpr int per = stage_k(Tokens) / tile_k;
-#pragma unroll
-        for (int t = 0; t < per; ++t)
-            copy_box(ring + stage * layout.bytes + layout.x + std::uint32_t(t * Tokens) * 128, x_map,
-                     (k * per + t) * tile_k, p.token_tile * Tokens, full + stage * 8);
+
+    // `k` counts stages inside the tile.
+    __device__ void ask_weights(int k, std::uint32_t stage) const {
+        const std::uint32_t at = ring + stage * layout.bytes + to, bar = full + stage * 8;
+        if (lane == 0) barrier_expect(bar, a.stage_bytes);
+        __syncwarp();
+        if constexpr (Kind == TileKind::dense) {
+            if (lane < boxes) copy_box(at, w_map, k * stage_inputs + box_k, box_row, bar);
+        } else if (lane < 6 && bytes > 0) {
+            const std::size_t offset =
+                lane < 2 ? std::size_t(k) * bytes
+                         : std::size_t(group_of(k)) * block_rows * (lane < 4 || a.w.mode == SecondPlane::offset_16 ? 2 : 1);
+            copy_bulk(at, from + offset, bytes, bar);
+        }
+    }
+    __device__ void ask_tokens(int k, std::uint32_t stage) const {
+        if (lane >= first_x && lane < first_x + per)
+            copy_box(ring + stage * layout.bytes + to, x_map, k * stage_inputs + box_k, box_row, full + stage * 8);
     }
 
-    __device__ void run(std::uint32_t empty) const {
-        constexpr int per_chunk = chunk_k / stage_k(Tokens);
+    __device__ void run(std::uint32_t empty) {
+        constexpr int per_chunk = chunk_k / stage_inputs;
         Pieces pieces(a);
         Piece p{};
         bool more = pieces.next(p);
         int k = p.first * per_chunk;
         // Weights of the first stages, before the inputs are known to be there.
         int early = 0;
-        if (more)
+        if (more) {
+            begin(p);
             for (; early < a.stages && k + early < p.last * per_chunk; ++early)
-                ask_weights(p, k + early, std::uint32_t(early));
+                ask_weights(k + early, std::uint32_t(early));
+        }
         wait_for_previous();
         for (int i = 0; i < early; ++i)
-            ask_tokens(p, k + i, std::uint32_t(i));
+            ask_tokens(k + i, std::uint32_t(i));
         k += early;
         std::uint32_t stage = std::uint32_t(early == a.stages ? 0 : early), lap = early == a.stages ? 1 : 0;
-        for (; more; more = pieces.next(p), k = p.first * per_chunk) {
+        while (more) {
             for (; k < p.last * per_chunk; ++k) {
                 if (lap > 0) barrier_wait(empty + stage * 8, (lap - 1) & 1);
-                ask_weights(p, k, stage);
-                ask_tokens(p, k, stage);
+                ask_weights(k, stage);
+                ask_tokens(k, stage);
                 if (++stage == std::uint32_t(a.stages)) {
                     stage = 0;
                     ++lap;
                 }
             }
+            more = pieces.next(p);
+            if (!more) break;
+            begin(p);
+            k = p.first * per_chunk;
         }
     }
 };

@@ -11,19 +11,18 @@ namespace recto::cuda {
 __device__ inline void load_matrices(std::uint32_t (&b)[4], std::uint32_t at) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
-                 : "r"(at)
-                 : "memory");
+                 : "r"(at));
 }
 
 // d[0 … 3] += A[16, 16] · B[8, 16]ᵀ
 __device__ inline void multiply_16(float* d, const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1, __half) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 __device__ inline void multiply_16(float* d, const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1,
                                    __nv_bfloat16) {
-    asm volatile(
+    asm(
         "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
@@ -56,7 +55,7 @@ struct ThinConsumer {
         const std::uint8_t* data = ring_data + stage * layout.bytes;
         constexpr int tile_bytes = block_rows * tile_k / (Kind == TileKind::u8 ? 1 : 2);
         const auto* packed = reinterpret_cast<const uint4*>(data + layout.weights + (group * 2 + t) * tile_bytes);
-        const int mask = a.w.group_size >= chunk_k ? 7 : a.w.group_size / 16 - 1;
+        const int mask = (1 << a.group_shift) - 1;
         uint4 q[Kind == TileKind::u8 ? 2 : 1];
         if constexpr (Kind == TileKind::u4) {
             q[0] = packed[thread];
@@ -76,8 +75,7 @@ struct ThinConsumer {
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
                 const int i = 2 * h + e, k16 = t * 4 + i;
-                if ((k16 & mask) == 0)
-                    load_groups(r, a.w, layout, data, group, thread, a.w.group_size >= chunk_k ? 0 : k16 / (mask + 1));
+                if ((k16 & mask) == 0) load_groups(r, a, layout, data, group, thread, k16 >> a.group_shift);
                 std::uint32_t w[4];
                 if constexpr (Kind == TileKind::u4)
                     unpack_u4(w, words[i], r);

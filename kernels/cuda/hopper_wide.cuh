@@ -41,7 +41,7 @@ struct WideConsumer {
             constexpr int per = stage_k(Tokens) / tile_k;
             constexpr int tile_bytes = block_rows * tile_k / (Kind == TileKind::u8 ? 1 : 2);
             const std::uint8_t* tile = data + layout.weights + (group * per + t) * tile_bytes;
-            const int mask = a.w.group_size >= chunk_k ? 7 : a.w.group_size / 16 - 1;
+            const int mask = (1 << a.group_shift) - 1;
             uint4 q[Kind == TileKind::u8 ? 2 : 1];
             if constexpr (Kind == TileKind::u4) {
                 q[0] = reinterpret_cast<const uint4*>(tile)[thread];
@@ -54,7 +54,7 @@ struct WideConsumer {
             for (int i = 0; i < 4; ++i) {
                 const int k16 = k_tile * 4 + i;
                 if ((k16 & mask) == 0 || (i == 0 && t == 0))
-                    load_groups(r, a.w, layout, data, group, thread, a.w.group_size >= chunk_k ? 0 : k16 / (mask + 1));
+                    load_groups(r, a, layout, data, group, thread, k16 >> a.group_shift);
                 if constexpr (Kind == TileKind::u4)
                     unpack_u4(regs[i], words[i], r);
                 else
