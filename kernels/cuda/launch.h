@@ -1,0 +1,62 @@
+// Launches with programmatic dependent launch (CUDA programming guide; compute capability 9.0): a kernel's
+// blocks may be placed on the card while the kernel before still runs, so that its prologue costs nothing.
+//
+// The rules, for every kernel of this folder that goes through `launch`:
+//   1. Every thread calls wait_for_previous() before it reads or writes anything that an earlier kernel
+//   writes
+//      or reads, and before it leaves. Only weights and the step's packet (copied before the step's first
+//      kernel, which waits for the copy whole) may be read before it.
+//   2. let_next_start() is called once near the start. It says nothing about results: the next kernel's
+//      wait_for_previous() returns only when this whole grid has ended and its writes are visible.
+//   3. What an earlier kernel wrote is read by plain loads: never __ldg, nor const __restrict__ pointers,
+//   which
+//      the compiler may turn into read-only loads and move above the wait.
+#pragma once
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <utility>
+
+#include "kernels/cuda/check.h"
+
+namespace recto::cuda {
+
+// Whether this build's code for the card holds the wait: without it the attribute would let kernels overlap
+// freely.
+bool programmatic_launches();
+
+template <typename... Parameters, typename... Arguments>
+void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
+            cudaStream_t stream, Arguments&&... arguments) {
+    // A block gets more than 48 KiB only where its kernel asks for it.
+    if (shared_bytes > 48U * 1024U)
+        check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(shared_bytes)),
+              name);
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = programmatic_launches() ? 1 : 0;
+    check(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...), name);
+}
+
+#ifdef __CUDACC__
+__device__ inline void wait_for_previous() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+__device__ inline void let_next_start() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+#endif
+
+}  // namespace recto::cuda
