@@ -84,4 +84,7 @@ void bench_large(Backend& backend, const std::string& filter, const Printer& pri
 // weights come from memory as they do in a model.
 void bench_experts(Backend& backend, const std::string& filter, const Printer& print);
 
+// Paged attention of one layer at a card's sizes.
+void bench_attention(Backend& backend, const std::string& filter, const Printer& print);
+
 }  // namespace recto

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "kernels/backend.h"
+#include "kernels/cuda/attention_state.h"
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/packed_weight.h"
@@ -69,9 +70,11 @@ class CudaKv final : public KvCache {
 // The packet: all arrays of a step, one after the other at fixed places, copied from pinned memory in one go.
 class CudaBatch final : public DeviceBatch {
   public:
-    explicit CudaBatch(const BatchLimits& l)
+    CudaBatch(Backend& backend, const BatchLimits& l, const cudaDeviceProp& card)
         : limits_(l),
-          ints_(std::size_t(4 * l.max_rows + l.max_sequences * l.max_blocks + l.max_outputs)),
+          attention_(backend, l, card.multiProcessorCount, card.major),
+          ints_(attention_.packet_ints() +
+                std::size_t(4 * l.max_rows + l.max_sequences * l.max_blocks + l.max_outputs)),
           device_(ints_ * sizeof(int)) {
         check(cudaMallocHost(&pinned_, ints_ * sizeof(int)), "allocating pinned memory");
     }
@@ -88,7 +91,8 @@ class CudaBatch final : public DeviceBatch {
         // The copy of the step before reads this memory until the stream has passed it.
         check(cudaStreamSynchronize(stream), "waiting for the last step");
         host_ = step;
-        int* to = pinned_;
+        attention_.fill(step, pinned_);
+        int* to = pinned_ + attention_.packet_ints();
         for (const auto* rows : {&step.token_ids, &step.positions, &step.row_sequence, &step.slots}) {
             std::copy(rows->begin(), rows->end(), to);
             to += limits_.max_rows;
@@ -103,8 +107,11 @@ class CudaBatch final : public DeviceBatch {
               "copying the step's packet");
     }
 
+    const cuda::AttentionState& attention() const { return attention_; }
+
     cuda::BatchView view() const {
-        const int* base = static_cast<const int*>(device_.data());
+        const int* packet = static_cast<const int*>(device_.data());
+        const int* base = packet + attention_.packet_ints();
         const std::ptrdiff_t rows = limits_.max_rows;
         const int* tables = base + 4 * rows;
         return {base,
@@ -113,11 +120,13 @@ class CudaBatch final : public DeviceBatch {
                 base + 3 * rows,
                 tables,
                 tables + std::ptrdiff_t(limits_.max_sequences) * limits_.max_blocks,
-                limits_.max_blocks};
+                limits_.max_blocks,
+                attention_.view(packet)};
     }
 
   private:
     BatchLimits limits_;
+    cuda::AttentionState attention_;
     std::size_t ints_;
     CudaBuffer device_;
     int* pinned_ = nullptr;
@@ -181,7 +190,7 @@ class CudaBackend final : public Backend {
     }
 
     std::unique_ptr<DeviceBatch> make_batch(const BatchLimits& limits) override {
-        return std::make_unique<CudaBatch>(limits);
+        return std::make_unique<CudaBatch>(*this, limits, properties_);
     }
     void upload_batch(DeviceBatch& batch, const StepBatch& step) override {
         static_cast<CudaBatch&>(batch).fill(step, stream_);
@@ -220,7 +229,8 @@ class CudaBackend final : public Backend {
     }
     void attention(const DeviceBatch& batch, const AttentionArgs& args, Tensor q, const KvCache& kv,
                    Tensor out) override {
-        cuda::attention(stream_, view(batch), args, q, static_cast<const CudaKv&>(kv).view(args.layer), out);
+        cuda::attention(stream_, view(batch), static_cast<const CudaBatch&>(batch).attention(), args, q,
+                        static_cast<const CudaKv&>(kv).view(args.layer), out);
     }
     void gather_rows(const DeviceBatch& batch, Tensor x, Tensor out) override {
         cuda::gather_rows(stream_, view(batch), x, out);
