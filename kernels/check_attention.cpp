@@ -328,8 +328,8 @@ double attention_step_error(const AttentionStepCase& c, const std::vector<float>
                                                       : DType::f16;
         const double score = largest_q * largest_k;  // · √dim · scale = 1 for errors of either sign
         const double moved = c.rotary_dims > 0 || c.head_norms ? rounding_of(c.activation) * score : 0.0;
-        const double score_error =
-            0x1p-22 * score * std::sqrt(double(dim)) + 0x1p-24 * (16.0 + double(sequence.context)) + moved;
+        const double score_error = 0x1p-22 * (score * std::sqrt(double(dim)) + double(c.softcap)) +
+                                   0x1p-24 * (16.0 + double(sequence.context)) + moved;
         const double lost = math == DType::f16 ? 0x1p-25 * double(sequence.context) : 0.0;
         const double tolerance =
             largest_v * (2.0 * score_error + rounding_of(math) + lost + rounding_of(c.activation)) + 1e-30;

@@ -204,7 +204,7 @@ __device__ inline void walk_chunks(const DecodeParameters& p, const OctetWalk& w
         float scores[4];
         for (int i = 0; i < 4; ++i) {
             scores[i] = (even[i] + odd[i]) * scale;
-            if (capped) scores[i] = cap * tanhf(scores[i]);
+            if (capped) scores[i] = cap * tanh_fast(scores[i]);
         }
         if (token < first || token + decode_chunk - 1 > last) {
             // Slots that hold no visible token may hold anything, NaN too: neither scores nor values count.

@@ -229,7 +229,7 @@ __device__ inline void take_tile(
             for (int t = 0; t < Shape::score_tiles; ++t)
 #pragma unroll
                 for (int i = 0; i < 4; ++i)
-                    scores[m][t][i] = scale.softcap * tanhf(scores[m][t][i] * scale.inverse_softcap);
+                    scores[m][t][i] = scale.softcap * tanh_fast(scores[m][t][i] * scale.inverse_softcap);
     }
     if (masked) {
 #pragma unroll
