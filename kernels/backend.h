@@ -125,12 +125,6 @@ struct RopeSpec {
     float attention_factor = 1.0F;         // multiplies cos and sin
 };
 
-struct HeadShape {
-    int heads = 0;
-    int kv_heads = 0;
-    int head_dim = 0;
-};
-
 // Q, K, V of one layer, side by side in `qkv` [rows, (heads + 2 kv_heads) * head_dim]. Q and K are normalized per
 // head when norm weights are given, rotated, and K and V are written to their slots; Q stays in place.
 struct RopeStoreArgs {

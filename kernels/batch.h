@@ -58,12 +58,19 @@ struct StepBatch {
     std::int32_t outputs() const { return std::int32_t(logit_rows.size()); }
 };
 
+struct HeadShape {
+    int heads = 0;
+    int kv_heads = 0;
+    int head_dim = 0;
+};
+
 // The largest step a workspace is made for.
 struct BatchLimits {
     std::int32_t max_rows = 512;  // tokens a step
     std::int32_t max_sequences = 16;
     std::int32_t max_outputs = 16;  // rows that need logits
     std::int32_t max_blocks = 0;    // blocks of the longest sequence
+    HeadShape heads;  // of the steps' attention, whose work is planned per step; zeros where there is none
 };
 
 }  // namespace recto

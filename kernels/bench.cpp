@@ -347,6 +347,13 @@ int run_check(Backend& backend, std::ostream& out, const std::string& filter) {
         const std::string name = "attention " + c.name;
         if (wanted(name)) report(name, attention_error(c, run_attention(backend, c, 64)));
     }
+    for (AttentionStepCase c : attention_step_cases()) {
+        if (backend.device().kind == "cpu") {  // FP32 activations, no FP8
+            if (c.activation != DType::f16 || c.cache == DType::f8_e4m3) continue;
+            c.activation = DType::f32;
+        }
+        report("attention step " + c.name, attention_step_error(c, run_attention_step(backend, c)));
+    }
     for (ExpertCase c : expert_cases()) {
         if (!integer_products) c.mode = Activations::floating;
         for (const std::int64_t rows : {1, 5, 33}) {
@@ -385,6 +392,7 @@ void run_bench(Backend& backend, const std::string& filter, std::ostream& out) {
     if (filter.find("7B") == std::string::npos) bench_steps(backend, filter, print);
     bench_experts(backend, filter, print);
     bench_large(backend, filter, print);
+    bench_attention(backend, filter, print);
     bench_pack(backend, filter, print);
     bench_draw(backend, filter, print);
 }

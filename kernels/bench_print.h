@@ -90,4 +90,7 @@ void bench_experts(Backend& backend, const std::string& filter, const Printer& p
 // Drawing tokens and sending steps, on a device that does both (Backend::asynchronous).
 void bench_draw(Backend& backend, const std::string& filter, const Printer& print);
 
+// Paged attention of one layer at a card's sizes.
+void bench_attention(Backend& backend, const std::string& filter, const Printer& print);
+
 }  // namespace recto

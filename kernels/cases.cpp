@@ -1,5 +1,7 @@
 #include "kernels/cases.h"
 
+#include <utility>
+
 namespace recto {
 
 namespace {
@@ -177,6 +179,80 @@ std::vector<AttentionCase> attention_cases() {
         {"window 300, blocks of 8", {4, 2, 64}, DType::f16, 8, 901, 1, 300},
         {"softcap 50, GQA 4/2 x 256", {4, 2, 256}, DType::f32, 16, 280, 5, 0, 50.0F},
     };
+}
+
+std::vector<AttentionStepCase> attention_step_cases() {
+    using Sequences = std::vector<AttentionStepCase::Sequence>;
+    // Around every border: chunks of 16, blocks, tiles of 64, shares of a row.
+    Sequences borders;
+    for (const int context : {1,   2,   7,   8,   15,  16,  17,  31,  33,  63,  64,  65,
+                              127, 128, 129, 178, 255, 256, 257, 511, 512, 513, 777, 1024})
+        borders.push_back({context, 1});
+    std::vector<AttentionStepCase> shapes;
+    auto add = [&](const std::string& name, HeadShape shape, const Sequences& sequences, int block_size = 16,
+                   int window = 0, float softcap = 0.0F, int rotary_dims = 0, bool head_norms = false) {
+        AttentionStepCase c;
+        c.name = name;
+        c.shape = shape;
+        c.sequences = sequences;
+        c.block_size = block_size;
+        c.window = window;
+        c.softcap = softcap;
+        c.rotary_dims = rotary_dims;
+        c.head_norms = head_norms;
+        shapes.push_back(c);
+    };
+    add("GQA 9/3 x 64, mixed", {9, 3, 64}, {{1, 1}, {300, 300}, {255, 1}, {600, 37}, {1100, 1}, {17, 2}});
+    add("MHA 8 x 128, 24 decoding", {8, 8, 128}, borders);
+    add("MHA 4 x 128, decode at 5000", {4, 4, 128}, {{5000, 1}});
+    add("GQA 8/2 x 128, decode at 3001", {8, 2, 128}, {{3001, 1}});
+    add("MQA 8/1 x 128, decode at 12345", {8, 1, 128}, {{12345, 1}});
+    add("MHA 8 x 128, one long among short", {8, 8, 128}, {{40, 1}, {6000, 1}, {3, 1}, {129, 1}, {700, 1}});
+    add("MHA 2 x 128, tile borders", {2, 2, 128},
+        {{128, 128}, {129, 129}, {64, 64}, {63, 63}, {191, 65}, {300, 172}});
+    add("MHA 2 x 128, chunk of 100 at 2100", {2, 2, 128}, {{2100, 100}});
+    add("MQA 16/1 x 128", {16, 1, 128}, {{140, 3}, {900, 1}, {1, 1}});
+    add("MQA 12/1 x 64", {12, 1, 64}, {{500, 1}, {50, 20}, {2000, 1}});
+    add("GQA 5/1 x 80, blocks of 24", {5, 1, 80}, {{90, 13}, {333, 1}, {24, 24}, {25, 1}}, 24);
+    add("GQA 7/1 x 96, blocks of 8", {7, 1, 96}, {{270, 130}, {65, 1}, {1500, 1}}, 8);
+    add("GQA 28/4 x 128, blocks of 32", {28, 4, 128}, {{129, 1}, {200, 64}, {2050, 1}}, 32);
+    add("window 64, GQA 8/2 x 64", {8, 2, 64}, {{700, 90}, {700, 1}, {64, 1}, {65, 1}, {66, 66}}, 16, 64);
+    add("window 300, blocks of 8", {4, 2, 64}, {{901, 1}, {901, 450}, {300, 1}, {301, 1}}, 8, 300);
+    add("window 1000, decode at 9000", {8, 2, 128}, {{9000, 1}, {20, 1}}, 16, 1000);
+    add("softcap 50, GQA 4/2 x 256", {4, 2, 256}, {{280, 5}, {300, 1}, {40, 40}, {1200, 1}}, 16, 0, 50.0F);
+    add("softcap 30 and window 40, GQA 4/1 x 256", {4, 1, 256}, {{280, 150}, {300, 1}}, 16, 40, 30.0F);
+    add("rope, GQA 6/2 x 128", {6, 2, 128}, {{70, 70}, {90, 1}}, 16, 0, 0.0F, 128);
+    add("rope and head norms, GQA 4/2 x 128", {4, 2, 128}, {{70, 70}, {90, 1}}, 16, 0, 0.0F, 128, true);
+    add("rope of 32 of 80, head norms", {4, 4, 80}, {{33, 33}, {40, 1}}, 16, 0, 0.0F, 32, true);
+    add("rope of 40 of 80", {2, 1, 80}, {{33, 33}, {40, 1}}, 16, 0, 0.0F, 40);
+    add("rope, MHA 3 x 64", {3, 3, 64}, {{33, 33}, {40, 1}}, 32, 0, 0.0F, 64);
+    std::vector<AttentionStepCase> cases;
+    const std::pair<DType, DType> types[] = {{DType::f16, DType::f16},
+                                             {DType::bf16, DType::bf16},
+                                             {DType::f16, DType::bf16},
+                                             {DType::f16, DType::f8_e4m3},
+                                             {DType::bf16, DType::f8_e4m3}};
+    for (const AttentionStepCase& shape : shapes) {
+        for (const auto& [activation, cache] : types) {
+            AttentionStepCase c = shape;
+            c.activation = activation;
+            c.cache = cache;
+            c.name += std::string(", ") + dtype_name(activation) + " over " + dtype_name(cache);
+            cases.push_back(c);
+        }
+    }
+    // The plain kernels serve these: other head sizes, FP32.
+    AttentionStepCase odd{"GQA 4/2 x 48, float16 over float16", {4, 2, 48}, {{100, 1}, {40, 40}}};
+    cases.push_back(odd);
+    odd.name = "GQA 4/2 x 48, float32 over fp8_e4m3";
+    odd.activation = DType::f32;
+    odd.cache = DType::f8_e4m3;
+    cases.push_back(odd);
+    odd.name = "GQA 4/2 x 64, float32 over float32";
+    odd.shape.head_dim = 64;
+    odd.cache = DType::f32;
+    cases.push_back(odd);
+    return cases;
 }
 
 }  // namespace recto

@@ -28,6 +28,26 @@ struct AttentionCase {
 };
 std::vector<AttentionCase> attention_cases();
 
+// One step of several sequences, each computing its last `queries` tokens over what its cache holds: decode
+// and prefill side by side, in the element types that a card has.
+struct AttentionStepCase {
+    struct Sequence {
+        int context, queries;
+    };
+    std::string name;
+    HeadShape shape;
+    std::vector<Sequence> sequences;
+    int block_size = 16;
+    int window = 0;
+    float softcap = 0;
+    int rotary_dims = 0;
+    bool head_norms = false;
+    DType activation = DType::f16;
+    DType cache = DType::f16;
+};
+// With every pair of activation and cache types that the tiled kernels of kernels/cuda serve.
+std::vector<AttentionStepCase> attention_step_cases();
+
 // A mixture's MLP: route, gate|up of the chosen experts, their weighted down products added to a residual.
 struct ExpertCase {
     std::string name;

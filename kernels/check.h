@@ -57,4 +57,8 @@ double expert_error(const ExpertCase& c, const ExpertInput& in, std::int64_t row
 std::vector<float> run_attention(Backend& backend, const AttentionCase& c, int chunk, int block_size = 0);
 double attention_error(const AttentionCase& c, const std::vector<float>& out);
 
+// The step's rows, all of them: [rows, heads * head_dim]. On a card, slots that were never written hold NaN.
+std::vector<float> run_attention_step(Backend& backend, const AttentionStepCase& c);
+double attention_step_error(const AttentionStepCase& c, const std::vector<float>& out);
+
 }  // namespace recto

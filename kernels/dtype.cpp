@@ -9,6 +9,7 @@ const char* dtype_name(DType t) {
         case DType::bf16: return "bfloat16";
         case DType::i32: return "int32";
         case DType::i8: return "int8";
+        case DType::f8_e4m3: return "fp8_e4m3";
     }
     return "?";
 }
@@ -43,6 +44,30 @@ std::uint16_t f32_to_bf16(float value) {
     const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
     if ((bits & 0x7FFFFFFFU) > 0x7F800000U) return std::uint16_t((bits >> 16) | 0x40U);
     return std::uint16_t((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
+}
+
+float e4m3_to_f32(std::uint8_t b) {
+    const std::uint32_t sign = std::uint32_t(b & 0x80U) << 24;
+    const std::uint32_t exponent = (b >> 3) & 0xFU;
+    const std::uint32_t mantissa = b & 0x7U;
+    if (exponent == 0xFU && mantissa == 0x7U) return std::bit_cast<float>(sign | 0x7FC00000U);
+    if (exponent != 0) return std::bit_cast<float>(sign | ((exponent + 120U) << 23) | (mantissa << 20));
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(float(mantissa) * 0x1p-9F) | sign);
+}
+
+std::uint8_t f32_to_e4m3(float value) {
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t sign = (bits >> 24) & 0x80U;
+    const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
+    if (magnitude > 0x7F800000U) return std::uint8_t(sign | 0x7FU);
+    if (magnitude >= 0x43E00000U) return std::uint8_t(sign | 0x7EU);  // 448 and more
+    if (magnitude < 0x3C800000U) {
+        // Below 2^-6. Adding 2^14 puts the unit of subnormals, 2^-9, at the last mantissa bit.
+        const float shifted = std::bit_cast<float>(magnitude) + 0x1p14F;
+        return std::uint8_t(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x46800000U));
+    }
+    const std::uint32_t rounded = magnitude + 0x7FFFFU + ((magnitude >> 20) & 1U);
+    return std::uint8_t(sign | ((rounded - 0x3C000000U) >> 20));
 }
 
 }  // namespace recto

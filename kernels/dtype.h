@@ -6,7 +6,7 @@
 
 namespace recto {
 
-enum class DType : std::uint8_t { f32, f16, bf16, i32, i8 };
+enum class DType : std::uint8_t { f32, f16, bf16, i32, i8, f8_e4m3 };
 
 constexpr std::size_t dtype_bytes(DType t) {
     switch (t) {
@@ -19,11 +19,12 @@ constexpr std::size_t dtype_bytes(DType t) {
         case DType::bf16:
             return 2;
         case DType::i8:
+        case DType::f8_e4m3:
             return 1;
     }
     return 0;
 }
-const char* dtype_name(DType t);  // "float32", "float16", "bfloat16", "int32", "int8"
+const char* dtype_name(DType t);  // "float32", "float16", "bfloat16", "int32", "int8", "fp8_e4m3"
 
 // IEEE 754 binary16 and bfloat16 held as bits. Widening is exact; narrowing rounds half to even.
 float f16_to_f32(std::uint16_t bits);
@@ -32,5 +33,10 @@ inline float bf16_to_f32(std::uint16_t bits) {
     return std::bit_cast<float>(std::uint32_t(bits) << 16);
 }
 std::uint16_t f32_to_bf16(float value);
+
+// FP8 E4M3 (OCP 8-bit floating point specification 1.0): 3 bits of mantissa, exponents −6 … 8, subnormals of
+// 2^-9, no infinity. Narrowing rounds half to even and saturates at ±448; NaN stays NaN.
+float e4m3_to_f32(std::uint8_t bits);
+std::uint8_t f32_to_e4m3(float value);
 
 }  // namespace recto

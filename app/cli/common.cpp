@@ -152,6 +152,9 @@ std::shared_ptr<Backend> make_backend(const CommonOptions& o) {
         throw Error(ErrorKind::argument,
                     "--cpu-offload-gib moves weights of a card to host memory; this run uses the CPU, where "
                     "they are already");
+    if (o.kv_cache_dtype == "fp8")
+        throw Error(ErrorKind::argument,
+                    "--kv-cache-dtype fp8 needs a card; this run uses the CPU, choose float16");
     CpuOptions cpu;
     cpu.threads = o.threads;
     return make_cpu_backend(cpu);
@@ -189,9 +192,7 @@ EngineOptions engine_options(const CommonOptions& o) {
     if (o.kv_cache_dtype == "float32") e.kv_dtype = DType::f32;
     if (o.kv_cache_dtype == "float16") e.kv_dtype = DType::f16;
     if (o.kv_cache_dtype == "bfloat16") e.kv_dtype = DType::bf16;
-    if (o.kv_cache_dtype == "fp8")
-        throw Error(ErrorKind::argument,
-                    "--kv-cache-dtype fp8 needs a card that has FP8; this run uses the CPU, choose float16");
+    if (o.kv_cache_dtype == "fp8") e.kv_dtype = DType::f8_e4m3;
     return e;
 }
 

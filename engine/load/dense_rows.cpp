@@ -53,6 +53,7 @@ void widen_to_f32(DType dtype, const std::byte* from, std::int64_t n, float* to)
             return;
         case DType::i32:
         case DType::i8:
+        case DType::f8_e4m3:
             break;
     }
     assert(!"weights are float32, float16 or bfloat16");

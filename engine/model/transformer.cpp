@@ -15,6 +15,11 @@ const float* f32_data(const std::unique_ptr<Buffer>& buffer) {
     return buffer ? static_cast<const float*>(buffer->data()) : nullptr;
 }
 
+BatchLimits with_heads(BatchLimits limits, const ModelConfig& config) {
+    limits.heads = {config.heads, config.kv_heads, config.head_dim};
+    return limits;
+}
+
 class Transformer final : public StepModel {
   public:
     Transformer(std::shared_ptr<const Model> model, const KvShape& kv_shape, const BatchLimits& limits)
@@ -22,7 +27,7 @@ class Transformer final : public StepModel {
           config_(model_->config),
           backend_(*model_->backend),
           workspace_(backend_, config_, model_->activation_dtype, limits),
-          batch_(backend_.make_batch(limits)),
+          batch_(backend_.make_batch(with_heads(limits, config_))),
           limits_(limits),
           spare_block_(kv_shape.blocks),
           kv_(backend_.make_kv(with_spare_block(kv_shape, backend_))) {

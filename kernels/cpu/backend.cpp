@@ -82,6 +82,10 @@ std::unique_ptr<PackedWeight> CpuBackend::pack(std::span<const WeightRows* const
 
 std::unique_ptr<KvCache> CpuBackend::make_kv(const KvShape& shape) {
     assert(shape.block_size % kv_unit == 0 && shape.head_dim % 8 == 0);
+    if (shape.dtype != DType::f32 && shape.dtype != DType::f16 && shape.dtype != DType::bf16)
+        throw Error(ErrorKind::argument,
+                    std::string("on the CPU the KV cache holds float32, float16 or bfloat16, not ") +
+                        dtype_name(shape.dtype) + "; choose one of these");
     return std::make_unique<CpuKv>(shape);
 }
 

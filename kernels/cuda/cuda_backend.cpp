@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "kernels/backend.h"
+#include "kernels/cuda/attention_state.h"
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/linear_runner.h"
@@ -139,7 +140,7 @@ class CudaBackend final : public Backend {
 
     std::unique_ptr<DeviceBatch> make_batch(const BatchLimits& limits) override {
         reserve(std::max(limits.max_rows, limits.max_outputs));
-        return std::make_unique<cuda::StepPacket>(*this, limits);
+        return std::make_unique<cuda::StepPacket>(*this, limits, properties_.multiProcessorCount, properties_.major);
     }
     void upload_batch(DeviceBatch& batch, const StepBatch& step) override {
         packet(batch).fill(step, stream_);
@@ -187,7 +188,8 @@ class CudaBackend final : public Backend {
     }
     void attention(const DeviceBatch& batch, const AttentionArgs& args, Tensor q, const KvCache& kv,
                    Tensor out) override {
-        cuda::attention(stream_, view(batch), args, q, static_cast<const CudaKv&>(kv).view(args.layer), out);
+        cuda::attention(stream_, view(batch), static_cast<const cuda::StepPacket&>(batch).attention(), args, q,
+                        static_cast<const CudaKv&>(kv).view(args.layer), out);
     }
     void gather_rows(const DeviceBatch& batch, Tensor x, Tensor out) override {
         cuda::gather_rows(stream_, view(batch), x, out);

@@ -2,6 +2,7 @@
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 #include "kernels/dtype.h"
 
@@ -37,6 +38,8 @@ __device__ inline float load(const void* base, long long index, DType dtype) {
             return __half2float(static_cast<const __half*>(base)[index]);
         case DType::bf16:
             return __bfloat162float(static_cast<const __nv_bfloat16*>(base)[index]);
+        case DType::f8_e4m3:
+            return float(static_cast<const __nv_fp8_e4m3*>(base)[index]);
         default:
             return static_cast<const float*>(base)[index];
     }
@@ -63,6 +66,9 @@ __device__ inline void store(void* base, long long index, DType dtype, float val
             break;
         case DType::bf16:
             static_cast<__nv_bfloat16*>(base)[index] = __float2bfloat16_rn(value);
+            break;
+        case DType::f8_e4m3:
+            static_cast<__nv_fp8_e4m3*>(base)[index] = __nv_fp8_e4m3(value);  // saturates
             break;
         default:
             static_cast<float*>(base)[index] = value;

@@ -9,6 +9,23 @@
 
 namespace recto::cuda {
 
+struct DecodeItem;  // attention_plan.h
+struct PrefillTile;
+
+// The step's attention work (attention_plan.h), in device memory.
+struct AttentionWork {
+    const int* decode_items;  // how many `decode` holds; the grid is fixed
+    const DecodeItem* decode;
+    const PrefillTile* prefill;
+};
+
+// Where shares of one row's context meet. A unit is a KV head and up to 8 heads of its group.
+struct AttentionWorkspace {
+    float* out;      // [partials, unit's heads, head_dim] undivided
+    float2* states;  // [partials, unit's heads] {max, sum}
+    int* arrived;    // [partials] shares written so far; 0 between launches
+};
+
 // Device pointers of a DeviceBatch; the block tables' rows are `table_stride` apart.
 struct BatchView {
     const int* token_ids;
@@ -22,6 +39,7 @@ struct BatchView {
     const int* context_tokens;  // [sequences]
     const int* token_from;      // [rows] -1, or an index into `drawn`
     int* drawn;                 // [max_outputs] ids of the step before until this step draws its own
+    AttentionWork work;
 };
 
 // What one block saw of a row of logits.
@@ -38,7 +56,7 @@ struct PacketSection {
     int* to;
     int count;  // ints
 };
-constexpr int packet_sections = 9;
+constexpr int packet_sections = 11;
 struct PacketLayout {
     PacketSection sections[packet_sections];
     // Per sequence: its row of `resident`, the blocks it has, and from which one on they are in the packet.
@@ -75,8 +93,13 @@ void linear(cudaStream_t stream, Tensor x, const WeightView& weight, Epilogue ep
 void rope_table(cudaStream_t stream, const BatchView& batch, const Frequencies& f, float factor, Tensor out);
 void rope_store(cudaStream_t stream, const BatchView& batch, const RopeStoreArgs& args, Tensor table,
                 Tensor qkv, const KvView& kv);
-void attention(cudaStream_t stream, const BatchView& batch, const AttentionArgs& args, Tensor q,
-               const KvView& kv, Tensor out);
+// The tiled kernels where tiled_attention_serves says so, else the plain one.
+class AttentionState;
+bool tiled_attention_serves(bool planned, DType activation, DType cache, int head_dim);
+void attention(cudaStream_t stream, const BatchView& batch, const AttentionState& state,
+               const AttentionArgs& args, Tensor q, const KvView& kv, Tensor out);
+void attention_plain(cudaStream_t stream, const BatchView& batch, const AttentionArgs& args, Tensor q,
+                     const KvView& kv, Tensor out);
 void gather_rows(cudaStream_t stream, const BatchView& batch, Tensor x, Tensor out);
 void argmax(cudaStream_t stream, Tensor logits, int valid_cols, int* ids);
 void add(cudaStream_t stream, Tensor x, Tensor delta);

@@ -71,8 +71,8 @@ void wait_for(cudaEvent_t event, const char* what) {
 
 }  // namespace
 
-StepPacket::StepPacket(Backend& backend, const BatchLimits& limits)
-    : limits_(limits), known_(std::size_t(limits.max_sequences)) {
+StepPacket::StepPacket(Backend& backend, const BatchLimits& limits, int multiprocessors, int compute_major)
+    : limits_(limits), attention_(backend, limits, multiprocessors, compute_major), known_(std::size_t(limits.max_sequences)) {
     const auto rows = std::size_t(limits.max_rows), sequences = std::size_t(limits.max_sequences),
                outputs = std::size_t(limits.max_outputs);
     const std::size_t table_ints = sequences * std::size_t(limits.max_blocks);
@@ -88,6 +88,7 @@ StepPacket::StepPacket(Backend& backend, const BatchLimits& limits)
         view_.drawn = p.take<int>(outputs);
         draws_ = p.take<RowDraw>(outputs);
         parts_ = p.take<RowPart>(outputs * std::size_t(max_row_parts));
+        plan_ = p.take<int>(attention_.packet_ints());
         view_.block_tables = tables_ = p.take<int>(table_ints);
         resident_ = p.take<int>(table_ints);
     };
@@ -97,8 +98,10 @@ StepPacket::StepPacket(Backend& backend, const BatchLimits& limits)
     Places place{static_cast<char*>(fixed_->data()), 0};
     lay_out(place);
     view_.table_stride = limits.max_blocks;
+    view_.work = attention_.view(plan_);
 
-    packet_bytes_ = (5 * rows + outputs * (1 + draw_ints) + 6 * sequences + 1 + table_ints) * sizeof(int);
+    packet_bytes_ = (5 * rows + outputs * (1 + draw_ints) + 6 * sequences + 1 + table_ints + attention_.packet_ints()) *
+                    sizeof(int);
     landing_ = backend.allocate(packet_bytes_);
     try {
         for (Upload& u : uploads_) {
@@ -205,6 +208,11 @@ void StepPacket::fill(const StepBatch& step, cudaStream_t stream) {
     section(w.put(step.logit_rows), view_.logit_rows, outputs);
     section(w.put(step.query_start), view_.query_start, step.query_start.size());
     section(w.put(step.context_tokens), view_.context_tokens, sequences);
+    attention_.plan_step(step);
+    section(w.put(attention_.decode_ints().data(), attention_.decode_ints().size()), plan_,
+            attention_.decode_ints().size());
+    section(w.put(attention_.prefill_ints().data(), attention_.prefill_ints().size()),
+            plan_ + attention_.prefill_place(), attention_.prefill_ints().size());
     assert(sections == packet_sections);
 
     layout.sequences = step.sequences();

@@ -14,13 +14,15 @@
 #include <vector>
 
 #include "kernels/backend.h"
+#include "kernels/cuda/attention_state.h"
 #include "kernels/cuda/kernels.h"
 
 namespace recto::cuda {
 
 class StepPacket final : public DeviceBatch {
   public:
-    StepPacket(Backend& backend, const BatchLimits& limits);  // Error(memory)
+    // Error(memory)
+    StepPacket(Backend& backend, const BatchLimits& limits, int multiprocessors, int compute_major);
     ~StepPacket() override;
     StepPacket(const StepPacket&) = delete;
     StepPacket& operator=(const StepPacket&) = delete;
@@ -28,6 +30,7 @@ class StepPacket final : public DeviceBatch {
     const StepBatch& host() const override { return host_; }
     void fill(const StepBatch& step, cudaStream_t stream);
     const BatchView& view() const { return view_; }
+    const AttentionState& attention() const { return attention_; }
     const RowDraw* draws() const { return draws_; }
     RowPart* parts() const { return parts_; }
 
@@ -54,11 +57,13 @@ class StepPacket final : public DeviceBatch {
     void release();
 
     BatchLimits limits_;
+    AttentionState attention_;
     StepBatch host_;
     std::unique_ptr<Buffer> fixed_;    // the arrays of view_, draws_, parts_, resident_
     std::unique_ptr<Buffer> landing_;  // where the packet arrives
     std::size_t packet_bytes_ = 0;
     BatchView view_{};
+    int* plan_ = nullptr;      // of attention_
     int* tables_ = nullptr;    // [max_sequences, max_blocks] in the step's order
     int* resident_ = nullptr;  // [max_sequences, max_blocks] a row a known sequence
     RowDraw* draws_ = nullptr;

@@ -24,6 +24,19 @@ double half_value(unsigned h) {
     return (h & 0x8000U) != 0 ? -v : v;
 }
 
+// The value of an E4M3 byte by its definition (OCP 8-bit floating point specification 1.0, table 1).
+double e4m3_value(unsigned b) {
+    const unsigned exponent = (b >> 3) & 15U, fraction = b & 7U;
+    double v;
+    if (exponent == 15 && fraction == 7)
+        v = std::nan("");
+    else if (exponent == 0)
+        v = std::ldexp(double(fraction), -9);
+    else
+        v = std::ldexp(8.0 + fraction, int(exponent) - 10);
+    return (b & 0x80U) != 0 ? -v : v;
+}
+
 }  // namespace
 
 class TestDtype : public QObject {
@@ -83,6 +96,37 @@ class TestDtype : public QObject {
             QCOMPARE(unsigned(f32_to_bf16(std::bit_cast<float>((h << 16) | 0x7FFFU))), h);
             QCOMPARE(unsigned(f32_to_bf16(std::bit_cast<float>((h << 16) | 0x8001U))), h + 1);
         }
+    }
+
+    void e4m3_widens_exactly_and_returns() {
+        QCOMPARE(e4m3_value(0x7E), 448.0);  // the table's largest, smallest normal and smallest numbers
+        QCOMPARE(e4m3_value(0x08), 0x1p-6);
+        QCOMPARE(e4m3_value(0x01), 0x1p-9);
+        for (unsigned b = 0; b < 256; ++b) {
+            const double expected = e4m3_value(b), got = double(e4m3_to_f32(std::uint8_t(b)));
+            QCOMPARE(unsigned(f32_to_e4m3(float(got))), b);
+            if (std::isnan(expected))
+                QVERIFY(std::isnan(got));
+            else
+                QVERIFY(got == expected && std::signbit(got) == std::signbit(expected));
+        }
+    }
+
+    void e4m3_rounds_half_to_even_and_saturates() {
+        for (unsigned b = 0; b < 0x7EU; ++b) {
+            const float middle = float((e4m3_value(b) + e4m3_value(b + 1)) / 2);
+            const unsigned even = (b & 1U) == 0 ? b : b + 1;
+            QCOMPARE(unsigned(f32_to_e4m3(middle)), even);
+            QCOMPARE(unsigned(f32_to_e4m3(std::nextafterf(middle, 0.0F))), b);
+            QCOMPARE(unsigned(f32_to_e4m3(std::nextafterf(middle, HUGE_VALF))), b + 1);
+            QCOMPARE(unsigned(f32_to_e4m3(-middle)), even | 0x80U);
+        }
+        for (const float large : {448.0F, 449.0F, 464.0F, 480.0F, 1e30F, HUGE_VALF}) {
+            QCOMPARE(unsigned(f32_to_e4m3(large)), 0x7EU);
+            QCOMPARE(unsigned(f32_to_e4m3(-large)), 0xFEU);
+        }
+        QCOMPARE(unsigned(f32_to_e4m3(1e-30F)), 0U);
+        QCOMPARE(unsigned(f32_to_e4m3(-0.0F)), 0x80U);
     }
 };
 
