@@ -101,7 +101,14 @@ Engine::State::State(std::shared_ptr<const Model> model_, std::unique_ptr<StepMo
     if (max_waiting < 0)
         throw Error(ErrorKind::argument,
                     "max_waiting must be at least 0, got " + std::to_string(max_waiting));
-    swap_memory = host_memory(std::uint64_t(scheduler.options().swap_blocks) * block_bytes);
+    const std::uint64_t swap_bytes = std::uint64_t(scheduler.options().swap_blocks) * block_bytes;
+    if (swap_bytes > 0 && model && model->backend->device().kind == "cuda") {
+        pinned_swap_memory = model->backend->allocate_host(swap_bytes);
+        swap_memory = static_cast<std::byte*>(pinned_swap_memory->data());
+    } else {
+        pageable_swap_memory = host_memory(swap_bytes);
+        swap_memory = pageable_swap_memory.get();
+    }
     std::erase_if(eos_ids, [this](std::int32_t id) { return id < 0 || id >= vocab; });
 }
 
