@@ -128,10 +128,7 @@ struct Engine::State {
     std::int32_t vocab;  // ids that a request may name and a row may give
     Scheduler scheduler;
     Sampler sampler;
-    // [swap_blocks][block_bytes]: pinned by a card's backend, so that its copies need not wait.
-    std::unique_ptr<Buffer> pinned_swap_memory;
-    std::unique_ptr<std::byte[]> pageable_swap_memory;
-    std::byte* swap_memory = nullptr;  // the one that there is
+    std::shared_ptr<std::byte[]> swap_memory;  // [swap_blocks][block_bytes]
 
     std::unordered_map<RequestId, RequestState> requests;
     std::vector<RequestEvent> events;  // of the next return of step()

@@ -67,7 +67,7 @@ void Engine::State::note_plan(double time) {
 }
 
 void Engine::State::forward() {
-    const auto place = [this](std::int32_t n) { return swap_memory + std::uint64_t(n) * block_bytes; };
+    const auto place = [this](std::int32_t n) { return swap_memory.get() + std::uint64_t(n) * block_bytes; };
     for (const BlockTransfer& t : plan.transfers) {
         switch (t.kind) {
             case TransferKind::copy:

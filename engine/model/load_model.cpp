@@ -266,7 +266,7 @@ std::shared_ptr<const Model> load_model(const std::filesystem::path& path, std::
     MemoryEstimate need = estimate_memory(*source, device, options);
     if (std::string less = check_memory(*source, device, options, need); !less.empty())
         model->warnings.push_back(std::move(less));
-    source->prefetch();
+    if (on_cpu) source->prefetch();  // a card's readers touch every page at once themselves
     timer.end_stage("map");
 
     Loader loader(*source, *model, progress, cancel);

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "kernels/backend.h"
+#include "kernels/cuda/card.h"
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/device_memory.h"
 #include "kernels/cuda/kernels.h"
@@ -320,20 +321,7 @@ class CudaBackend final : public Backend {
 }  // namespace
 
 std::unique_ptr<Backend> make_cuda_backend(int ordinal, std::string& why) {
-    int count = 0;
-    const cudaError_t status = cudaGetDeviceCount(&count);
-    if (status != cudaSuccess || count == 0) {
-        why = status == cudaSuccess || status == cudaErrorNoDevice
-                  ? "no NVIDIA card was found"
-                  : std::string("no usable NVIDIA card: ") + cudaGetErrorString(status);
-        cudaGetLastError();
-        return nullptr;
-    }
-    if (ordinal < 0 || ordinal >= count) {
-        why = "there are " + std::to_string(count) + " NVIDIA cards, numbered from 0; number " +
-              std::to_string(ordinal) + " was asked for";
-        return nullptr;
-    }
+    if (!cuda::card_usable(ordinal, why)) return nullptr;
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, ordinal), "reading the card's properties");
     return std::make_unique<CudaBackend>(ordinal, properties);
