@@ -41,24 +41,33 @@ std::size_t aligned(std::size_t bytes) {
     return (bytes + 255) / 256 * 256;
 }
 
-// Maps the pages of a range in one call where the system can (Linux 5.14), instead of one fault for every few
-// of them. Only a hint: touching them does the same.
-void map_pages(const std::byte* from, std::size_t bytes) {
-#ifdef MADV_POPULATE_READ
+// Whole pages of the map that lie in a range, and what the kernel may do about them. Only hints.
+void advise(const std::byte* from, std::size_t bytes, int advice) {
     static const auto page = std::uintptr_t(sysconf(_SC_PAGESIZE));
-    const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(from) / page * page;
-    (void)madvise(reinterpret_cast<void*>(begin), reinterpret_cast<std::uintptr_t>(from) + bytes - begin,
-                  MADV_POPULATE_READ);
-#endif
+    const auto begin = (reinterpret_cast<std::uintptr_t>(from) + page - 1) / page * page;
+    const auto end = (reinterpret_cast<std::uintptr_t>(from) + bytes) / page * page;
+    if (begin < end) (void)madvise(reinterpret_cast<void*>(begin), end - begin, advice);
 }
 
-// Bytes begin … end − 1 of the plane without the gaps between its lines.
-void copy_range(const RawPlane& plane, const RowOrder& order, std::size_t begin, std::size_t end,
+// Copies out of the file map. Its pages are mapped by one call (Linux 5.14) instead of a fault for every few
+// of them, and given back at once: a load holds no more of the file than is on its way.
+void copy_from_map(std::byte* to, const std::byte* from, std::size_t bytes) {
+#ifdef MADV_POPULATE_READ
+    advise(from, bytes, MADV_POPULATE_READ);
+#endif
+    std::memcpy(to, from, bytes);
+    advise(from, bytes, MADV_DONTNEED);
+}
+
+// Bytes begin … end − 1 of the plane without the gaps between its lines. `mapped`: they are pages of a file.
+void copy_range(const RawPlane& plane, const RowOrder& order, bool mapped, std::size_t begin, std::size_t end,
                 std::byte* to) {
     const auto line_bytes = std::size_t(plane.line_bytes);
     if (order.head_dim == 0 && plane.line_bytes == plane.stride) {
-        map_pages(plane.data + begin, end - begin);
-        std::memcpy(to, plane.data + begin, end - begin);
+        if (mapped)
+            copy_from_map(to, plane.data + begin, end - begin);
+        else
+            std::memcpy(to, plane.data + begin, end - begin);
         return;
     }
     while (begin < end) {
@@ -70,14 +79,20 @@ void copy_range(const RawPlane& plane, const RowOrder& order, std::size_t begin,
     }
 }
 
-void add_range_chunks(Transfer& transfer, const RawPlane& plane, const RowOrder& order, std::byte* to) {
+void add_range_chunks(Transfer& transfer, const RawPlane& plane, const RowOrder& order, bool mapped,
+                      std::byte* to) {
     for (std::size_t begin = 0; begin < plane.bytes(); begin += StagingPool::slot_bytes) {
         const std::size_t end = std::min(plane.bytes(), begin + StagingPool::slot_bytes);
         transfer.chunks.push_back([=](std::byte* slot, std::vector<StagedPiece>& pieces) {
-            copy_range(plane, order, begin, end, slot);
+            copy_range(plane, order, mapped, begin, end, slot);
             pieces.push_back({to + begin, 0, end - begin});
         });
     }
+}
+
+// An array in memory of our own.
+RawPlane plain_plane(const void* data, std::size_t bytes) {
+    return {static_cast<const std::byte*>(data), 1, std::int64_t(bytes), std::int64_t(bytes)};
 }
 
 }  // namespace
@@ -97,7 +112,7 @@ class WeightLoader::Impl {
     void load_dense(const WeightRows& rows, std::byte* to) {
         auto transfer = std::make_shared<Transfer>();
         if (const auto raw = rows.raw(); raw && raw->layout == RawLayout::dense) {
-            add_range_chunks(*transfer, raw->packed, raw->order, to);
+            add_range_chunks(*transfer, raw->packed, raw->order, raw->keep_alive != nullptr, to);
             transfer->keep_alive = raw->keep_alive;
             submit(transfer, {}, false);
             return;
@@ -125,7 +140,7 @@ class WeightLoader::Impl {
         auto transfer = std::make_shared<Transfer>();
         const auto* from = static_cast<const std::byte*>(host);
         auto copy = std::make_shared<std::vector<std::byte>>(from, from + bytes);
-        add_range_chunks(*transfer, {copy->data(), 1, std::int64_t(bytes), std::int64_t(bytes)}, {}, to);
+        add_range_chunks(*transfer, plain_plane(copy->data(), bytes), {}, false, to);
         transfer->keep_alive = std::move(copy);
         submit(transfer, {}, false);
     }
@@ -298,12 +313,12 @@ class WeightLoader::Impl {
         // The map and the permutation live until the last chunk has been read.
         const auto kept = std::make_shared<const RawWeight>(std::move(raw));
         transfer->keep_alive = kept;
-        add_range_chunks(*transfer, kept->packed, kept->order, region + packed_at);
-        add_range_chunks(*transfer, kept->scales, {}, region + scales_at);
-        add_range_chunks(*transfer, kept->zeros, {}, region + zeros_at);
-        const auto width = std::int64_t(permutation_bytes);
-        const auto* order = reinterpret_cast<const std::byte*>(kept->permutation.data());
-        add_range_chunks(*transfer, {order, 1, width, width}, {}, region + permutation_at);
+        const bool mapped = kept->keep_alive != nullptr;
+        add_range_chunks(*transfer, kept->packed, kept->order, mapped, region + packed_at);
+        add_range_chunks(*transfer, kept->scales, {}, mapped, region + scales_at);
+        add_range_chunks(*transfer, kept->zeros, {}, mapped, region + zeros_at);
+        add_range_chunks(*transfer, plain_plane(kept->permutation.data(), permutation_bytes), {}, false,
+                         region + permutation_at);
         submit(
             transfer,
             [this, view, form = rows.form(), n = rows.rows(), cols = rows.cols(),
