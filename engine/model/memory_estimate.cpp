@@ -7,7 +7,7 @@
 namespace recto {
 namespace {
 
-constexpr int worthwhile_context = 4096;  // tokens that an offload that is suggested leaves room for
+constexpr int worthwhile_context = 2048;  // tokens that an offload that is suggested leaves room for
 
 // Of "model.layers.3.mlp.up_proj.weight" and "blk.3.ffn_up.weight"; −1 for tensors of no layer.
 int layer_of(const std::string& tensor) {

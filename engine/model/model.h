@@ -110,7 +110,7 @@ struct MemoryEstimate {
     int longest_context = 0;         // that fits
     bool fits = false;               // weights + workspace + one full context
     // Where the weights do not fit a card: the least cpu_offload_bytes with which they do, beside a context
-    // of 4,096 tokens or the model's. 0: they fit, or no value helps.
+    // of 2,048 tokens or the model's. 0: they fit, or no value helps.
     std::uint64_t needed_offload_bytes = 0;
 };
 MemoryEstimate estimate_memory(const ModelSource& source, const DeviceInfo& device,

@@ -24,7 +24,8 @@ std::string no_driver() {
     int driver = 0, runtime = 0;
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
-    if (driver == 0) return std::string("no NVIDIA driver is installed; install one, or ") + instead;
+    if (driver == 0)
+        return std::string("no NVIDIA driver is installed, which CUDA needs; install one, or ") + instead;
     return "the NVIDIA driver is too old: it supports CUDA " + version(driver) + ", this build needs CUDA " +
            version(runtime) + "; update the driver, or " + instead;
 }
@@ -34,15 +35,14 @@ std::string refused(cudaError_t status) {
         case cudaErrorInsufficientDriver:
             return no_driver();
         case cudaErrorNoDevice:
-            return std::string("no NVIDIA card was found; ") + instead;
+            return std::string("no NVIDIA card that CUDA can use was found; ") + instead;
         case cudaErrorMemoryAllocation:
             return std::string("no memory is free on the card; end other programs that use it, or ") +
                    instead;
         case cudaErrorDevicesUnavailable:
             return std::string("the card is held by another program alone; end that program, or ") + instead;
         default:
-            return std::string("the NVIDIA card cannot be used: ") + cudaGetErrorString(status) + "; " +
-                   instead;
+            return std::string("CUDA cannot use the card: ") + cudaGetErrorString(status) + "; " + instead;
     }
 }
 
