@@ -29,11 +29,16 @@ std::uint64_t clock_seed() {
     return std::uint64_t(std::chrono::system_clock::now().time_since_epoch().count());
 }
 
-// Touched only where blocks are copied to.
-std::unique_ptr<std::byte[]> host_memory(std::uint64_t bytes) {
+// Host memory. A card's is pinned, so that its copies need not wait; other memory is touched only where blocks are
+// copied to.
+std::shared_ptr<std::byte[]> swap_space(const Model* model, std::uint64_t bytes) {
     if (bytes == 0) return nullptr;
+    if (model && model->backend->device().kind == "cuda") {
+        const std::shared_ptr<Buffer> pinned = model->backend->allocate_host(bytes);
+        return {pinned, static_cast<std::byte*>(pinned->data())};
+    }
     try {
-        return std::make_unique_for_overwrite<std::byte[]>(bytes);
+        return std::shared_ptr<std::byte[]>(std::make_unique_for_overwrite<std::byte[]>(bytes));
     } catch (const std::bad_alloc&) {
         throw Error(ErrorKind::memory,
                     "the swap space of " + std::to_string(bytes >> 20) +
@@ -103,7 +108,7 @@ Engine::State::State(std::shared_ptr<const Model> model_, std::unique_ptr<StepMo
     if (max_waiting < 0)
         throw Error(ErrorKind::argument,
                     "max_waiting must be at least 0, got " + std::to_string(max_waiting));
-    swap_memory = host_memory(std::uint64_t(scheduler.options().swap_blocks) * block_bytes);
+    swap_memory = swap_space(model.get(), std::uint64_t(scheduler.options().swap_blocks) * block_bytes);
     std::erase_if(eos_ids, [this](std::int32_t id) { return id < 0 || id >= vocab; });
 }
 

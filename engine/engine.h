@@ -25,6 +25,7 @@ struct EngineOptions {
     int block_size = 16;
     int kv_blocks = 0;  // 0: from kv_cache_bytes, or four full contexts, at most a quarter of free memory
     std::uint64_t kv_cache_bytes = 0;
+    double gpu_memory_utilization = 0.9;  // see LoadOptions; kv_blocks 0 on a card: the pool takes what is left of it
     int max_num_seqs = 0;            // 0: the backend's default (CPU 16)
     int max_num_batched_tokens = 0;  // 0: the backend's default (CPU 512)
     int max_waiting = 0;             // requests that may wait to be started; 0: no bound

@@ -19,14 +19,14 @@ std::string mib(std::uint64_t bytes) {
     return text;
 }
 
-// What a device takes in one step unless told otherwise. A budget that was given bounds the sequences too:
-// each takes at least one token of it.
-void fill_step_limits(EngineOptions& o, bool cuda) {
+// A budget that was given bounds the sequences too: each takes at least one token of it.
+void fill_step_limits(EngineOptions& o, const DeviceInfo& device) {
+    const StepLimits usual = default_step_limits(device);
     if (o.max_num_seqs == 0) {
-        o.max_num_seqs = cuda ? 256 : 16;
+        o.max_num_seqs = usual.sequences;
         if (o.max_num_batched_tokens > 0) o.max_num_seqs = std::min(o.max_num_seqs, o.max_num_batched_tokens);
     }
-    if (o.max_num_batched_tokens == 0) o.max_num_batched_tokens = std::max(cuda ? 8192 : 512, o.max_num_seqs);
+    if (o.max_num_batched_tokens == 0) o.max_num_batched_tokens = std::max(usual.tokens, o.max_num_seqs);
 }
 
 BatchLimits step_limits(const EngineOptions& o) {
@@ -38,8 +38,10 @@ BatchLimits step_limits(const EngineOptions& o) {
     return limits;
 }
 
-// Sets kv_blocks and max_model_len. `free_bytes` is what is left after the workspace.
-void size_pool(EngineOptions& o, int model_context, std::uint64_t block_bytes, std::uint64_t free_bytes) {
+// Sets kv_blocks and max_model_len. `free_bytes` is what is left after the workspace: on a card of its
+// budget, which is the pool's to fill, up to a full context for every sequence of a step.
+void size_pool(EngineOptions& o, int model_context, std::uint64_t block_bytes, std::uint64_t free_bytes,
+               bool card) {
     const bool context_given = o.max_model_len > 0;
     const int context = context_given ? o.max_model_len : model_context;
     const std::int64_t one = blocks_for(context, o.block_size);
@@ -47,7 +49,8 @@ void size_pool(EngineOptions& o, int model_context, std::uint64_t block_bytes, s
     std::int64_t blocks = o.kv_blocks;
     if (blocks == 0 && o.kv_cache_bytes > 0) blocks = std::int64_t(o.kv_cache_bytes / block_bytes);
     if (blocks == 0 && o.kv_cache_bytes == 0) {
-        blocks = std::min(contexts_by_default * one, fitting / 4);
+        blocks =
+            card ? std::min(o.max_num_seqs * one, fitting) : std::min(contexts_by_default * one, fitting / 4);
         if (context_given) blocks = std::max(blocks, std::min(one, fitting));
     }
     const std::int64_t needed =
@@ -86,22 +89,28 @@ EngineOptions resolved(const Model& model, EngineOptions o) {
                     "block_size must be a multiple of 8, got " + std::to_string(o.block_size));
     if (o.kv_blocks < 0)
         throw Error(ErrorKind::argument, "kv_blocks must be at least 1, got " + std::to_string(o.kv_blocks));
-    fill_step_limits(o, device.kind == "cuda");
+    fill_step_limits(o, device);
     const KvShape one_block =
         kv_shape_for(model.config, o.kv_dtype.value_or(model.kv_dtype), 1, o.block_size);
     BatchLimits limits = step_limits(o);
     limits.max_blocks = blocks_for(o.max_model_len > 0 ? o.max_model_len : model_context, o.block_size);
     const std::uint64_t workspace =
         transformer_workspace_bytes(model.config, model.activation_dtype, limits);
-    std::uint64_t free_bytes = device.memory_free > workspace ? device.memory_free - workspace : 0;
-    if (device.kind == "cpu") {  // swap space comes out of the same memory
+    const bool card = device.kind == "cuda";
+    // The share is of what was free before the weights came.
+    DeviceInfo before = device;
+    if (card) before.memory_free += model.weight_bytes;
+    const std::uint64_t taken = workspace + (card ? model.weight_bytes : 0);
+    const std::uint64_t budget = memory_budget(before, o.gpu_memory_utilization);
+    std::uint64_t free_bytes = budget > taken ? budget - taken : 0;
+    if (!card) {  // swap space comes out of the same memory
         if (o.swap_space_bytes > free_bytes)
             throw Error(ErrorKind::memory, "a swap space of " + mib(o.swap_space_bytes) +
                                                " was asked for, but " + mib(free_bytes) +
                                                " of memory are free: choose less");
         free_bytes -= o.swap_space_bytes;
     }
-    size_pool(o, model_context, one_block.block_bytes(), free_bytes);
+    size_pool(o, model_context, one_block.block_bytes(), free_bytes, card);
     return o;
 }
 

@@ -134,7 +134,7 @@ struct Engine::State {
     std::int32_t vocab;  // ids that a request may name and a row may give
     Scheduler scheduler;
     Sampler sampler;
-    std::unique_ptr<std::byte[]> swap_memory;  // [swap_blocks][block_bytes]
+    std::shared_ptr<std::byte[]> swap_memory;  // [swap_blocks][block_bytes]
 
     std::unordered_map<RequestId, RequestState> requests;
     std::vector<RequestEvent> events;  // of the next return of step()

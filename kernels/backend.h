@@ -26,7 +26,7 @@
 
 namespace recto {
 
-class Buffer {  // device memory; freed by its destructor
+class Buffer {  // memory; freed by its destructor
   public:
     virtual ~Buffer() = default;
     virtual void* data() const = 0;
@@ -93,6 +93,41 @@ struct KvShape {
     std::size_t block_bytes() const {  // K and V of one block over all layers
         return std::size_t(2) * layers * kv_heads * block_size * head_dim * dtype_bytes(dtype);
     }
+};
+
+// Which layers' weights are kept in host memory, where the device reads them through a bus.
+struct LoadPlan {
+    std::vector<int> host_layers;  // ascending; empty: all weights are in device memory
+};
+
+// Where the wall time of a load went, as seen by the threads that read: they wait for bytes from the file map
+// (read), for the device to take what they read (upload), or for its kernels to rearrange it (repack).
+struct LoadTimes {
+    double read_s = 0, upload_s = 0, repack_s = 0;
+};
+
+// Brings the weights of layers that live in host memory through device memory, ahead of their use, while other
+// layers compute. All calls are enqueued, and may be inside `Backend::run`. Layers ascend within a step; those
+// that are in device memory are passed over.
+class WeightStream {
+  public:
+    virtual ~WeightStream() = default;
+    virtual void begin_step() = 0;
+    virtual void enter_layer(int layer) = 0;  // what is enqueued from here on may read the layer's weights
+    virtual void leave_layer(int layer) = 0;  // what is enqueued from here on does not
+    virtual std::size_t host_bytes() const = 0;    // of the weights
+    virtual std::size_t device_bytes() const = 0;  // that they pass through
+};
+
+// A model's weights on their way in: until finish() a packed weight may still be without its bytes.
+class WeightLoad {
+  public:
+    virtual ~WeightLoad() = default;  // before finish(): gives up what is under way, and no weight is touched after
+    virtual void begin_layer(int layer) = 0;  // weights packed from here on are this layer's; −1: no layer's
+    // Waits until all have arrived, and returns the memory that only loading needs. Null when every weight is in
+    // device memory. Error: of whatever failed on the way.
+    virtual std::unique_ptr<WeightStream> finish() = 0;
+    virtual LoadTimes times() const = 0;
 };
 
 // KV storage: block-major, so that copying or swapping a block moves one contiguous range.
@@ -166,6 +201,7 @@ struct DeviceInfo {
     int threads = 0;       // CPU workers
     std::size_t memory_total = 0;
     std::size_t memory_free = 0;  // measured now
+    DType activation = DType::f32;
 };
 
 class Backend {
@@ -180,13 +216,21 @@ class Backend {
     // make int8 or nothing narrower of them), `preferred` on a card.
     virtual DType activation_dtype(DType preferred) const = 0;
     virtual std::unique_ptr<Buffer> allocate(std::size_t bytes) = 0;  // Error(memory)
+    // Host memory that the device copies to and from at the full speed of the bus; Error(memory).
+    virtual std::unique_ptr<Buffer> allocate_host(std::size_t bytes) = 0;
     virtual void upload(void* device, const void* host, std::size_t bytes) = 0;
     virtual void download(void* host, const void* device, std::size_t bytes) = 0;
     virtual void synchronize() = 0;
 
-    // --- weights, once at load. `parts` share their input width and are concatenated along their outputs.
+    // --- weights, once at load. Between begin_load() and its end `pack` may return before the bytes have arrived;
+    // the memory of `parts` need not outlive the call all the same. Null: this backend packs at once.
+    virtual std::unique_ptr<WeightLoad> begin_load(const LoadPlan&) { return nullptr; }
+    // `parts` share their input width and are concatenated along their outputs.
     virtual std::unique_ptr<PackedWeight> pack(std::span<const WeightRows* const> parts,
                                                const PackOptions& options) = 0;
+    // Where what `pack` takes a weight's bytes for differs from what WeightRows::read says they are: a check of
+    // backends that unpack on the device. Empty: nowhere.
+    virtual std::string compare_weight(const WeightRows&) { return {}; }
     // Takes the experts of one layer, each packed by this backend, as one thing that the operations below index.
     virtual std::unique_ptr<PackedExperts> stack_experts(
         std::vector<std::unique_ptr<PackedWeight>> experts) = 0;
@@ -194,7 +238,9 @@ class Backend {
     // --- KV storage
     virtual std::unique_ptr<KvCache> make_kv(const KvShape& shape) = 0;
     virtual void copy_block(KvCache& kv, int from, int to) = 0;
-    virtual void swap_out(const KvCache& kv, int block, void* host) = 0;  // block_bytes() bytes
+    // block_bytes() bytes, in order with everything else that is enqueued. Of memory that allocate_host gave the
+    // copy is asynchronous: what swap_out wrote may be read after synchronize(), or by a swap_in at any time.
+    virtual void swap_out(const KvCache& kv, int block, void* host) = 0;
     virtual void swap_in(KvCache& kv, int block, const void* host) = 0;
 
     // --- a step

@@ -9,9 +9,11 @@
 // offset = -scale * z; GGUF minima as offset = m or -(dmin * M); symmetric types have no offset at all.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "kernels/dtype.h"
+#include "kernels/raw_weight.h"
 
 namespace recto {
 
@@ -88,6 +90,9 @@ class WeightRows {
     virtual void read_f32(std::int64_t first_row, std::int64_t n, float* out) const = 0;
     // Dense weights only: n rows in their own dtype, out is [n, cols] of form().dense.
     virtual void read_dense(std::int64_t first_row, std::int64_t n, void* out) const = 0;
+
+    // The same weight as bytes in the file, where a backend may unpack them itself.
+    virtual std::optional<RawWeight> raw() const { return std::nullopt; }
 
     // Input permutation of act-order files, [cols], or empty: element k of a row belongs to input
     // permutation[k].

@@ -11,6 +11,7 @@
 #include <iterator>
 #include <limits>
 
+#include "engine/choose_device.h"
 #include "engine/load/json_reader.h"
 #include "engine/load/starter.h"
 #include "kernels/error.h"
@@ -148,21 +149,26 @@ std::shared_ptr<Backend> make_backend(const CommonOptions& o) {
         if (auto backend = make_cuda_backend(ordinal, why)) return backend;
         throw Error(ErrorKind::runtime, "--device " + o.device + ": " + why);
     }
-    if (o.cpu_offload_gib > 0)
+    CpuOptions cpu;
+    cpu.threads = o.threads;
+    std::string notice;
+    auto backend = o.device == "cpu" ? make_cpu_backend(cpu) : make_automatic_backend(cpu, notice);
+    if (!notice.empty()) std::cerr << "recto-cli: " << notice << '\n';
+    if (o.cpu_offload_gib > 0 && backend->device().kind == "cpu")
         throw Error(ErrorKind::argument,
                     "--cpu-offload-gib moves weights of a card to host memory; this run uses the CPU, where "
                     "they are already");
-    if (o.kv_cache_dtype == "fp8")
+    if (o.kv_cache_dtype == "fp8" && backend->device().kind == "cpu")
         throw Error(ErrorKind::argument,
                     "--kv-cache-dtype fp8 needs a card; this run uses the CPU, choose float16");
-    CpuOptions cpu;
-    cpu.threads = o.threads;
-    return make_cpu_backend(cpu);
+    return backend;
 }
 
 LoadOptions load_options(const CommonOptions& o) {
     LoadOptions load;
     load.context = o.max_model_len;
+    load.gpu_memory_utilization = o.gpu_memory_utilization;
+    load.cpu_offload_bytes = std::uint64_t(o.cpu_offload_gib * double(1ULL << 30));
     if (o.dtype == "float32") load.dtype = ModelDType::f32;
     if (o.dtype == "float16") load.dtype = ModelDType::f16;
     if (o.dtype == "bfloat16") load.dtype = ModelDType::bf16;
@@ -183,6 +189,7 @@ EngineOptions engine_options(const CommonOptions& o) {
     e.max_model_len = o.max_model_len;
     e.block_size = o.block_size;
     e.kv_blocks = o.kv_blocks;
+    e.gpu_memory_utilization = o.gpu_memory_utilization;
     e.kv_cache_bytes = std::uint64_t(o.kv_cache_gib * double(1ULL << 30));
     e.max_num_seqs = o.max_num_seqs;
     e.max_num_batched_tokens = o.max_num_batched_tokens;

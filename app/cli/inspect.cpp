@@ -1,4 +1,5 @@
 // inspect: what is in a model file, and whether it fits, from headers only.
+#include <cmath>
 #include <cstdio>
 #include <iostream>
 
@@ -60,6 +61,9 @@ Json describe(const ModelSource& source, const DeviceInfo& device, const LoadOpt
               {"kv_bytes_per_token", m.kv_bytes_per_token},
               {"full_context_kv_bytes", m.full_context_kv_bytes},
               {"free_bytes", m.free_bytes},
+              {"budget_bytes", m.budget_bytes},
+              {"host_weight_bytes", m.host_weight_bytes},
+              {"needed_offload_bytes", m.needed_offload_bytes},
               {"longest_context", m.longest_context},
               {"fits", m.fits}}}};
 }
@@ -92,7 +96,15 @@ void print(const Json& d) {
               << mib(m["workspace_bytes"]) << ", KV " << double(m["kv_bytes_per_token"]) / 1024
               << " KiB a token (" << mib(m["full_context_kv_bytes"]) << " for a full context)\n"
               << "memory free   " << mib(m["free_bytes"])
+              << (m["budget_bytes"] == m["free_bytes"]
+                      ? ""
+                      : ", of which " + mib(m["budget_bytes"]) + " may be used")
               << "; longest context that fits: " << m["longest_context"] << " tokens\n";
+    if (m["host_weight_bytes"] > 0)
+        std::cout << "offloaded     " << mib(m["host_weight_bytes"]) << " of weights to host memory\n";
+    if (m["needed_offload_bytes"] > 0)
+        std::cout << "does not fit  unless weights stay in host memory: --cpu-offload-gib "
+                  << std::ceil(m["needed_offload_bytes"].get<double>() / double(1 << 30) * 100) / 100 << "\n";
     for (const Json& warning : d["warnings"])
         std::cout << "warning       " << text(warning) << "\n";
 }

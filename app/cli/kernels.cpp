@@ -2,6 +2,7 @@
 // does.
 #include <iostream>
 
+#include "app/cli/check_model.h"
 #include "app/cli/common.h"
 #include "kernels/bench.h"
 
@@ -10,19 +11,24 @@ namespace {
 
 struct KernelsCommand {
     CommonOptions common;
-    bool list = false, check = false, bench = false;
+    bool list = false, check = false, bench = false, check_weights = false, check_memory = false;
+    int rounds = 20;     // of --check-memory
     std::string filter;  // of --bench and --check; empty: every case
 };
 
 int run(const KernelsCommand& o) {
-    if (int(o.list) + int(o.check) + int(o.bench) != 1)
-        throw Error(ErrorKind::argument, "kernels needs --list, --check or --bench [NAME], one of the three");
+    if (int(o.list) + int(o.check) + int(o.bench) + int(o.check_weights) + int(o.check_memory) != 1)
+        throw Error(
+            ErrorKind::argument,
+            "kernels needs one of --list, --check, --bench [NAME], --check-weights and --check-memory");
     if (o.list) {
         CpuOptions cpu;
         cpu.threads = o.common.threads;
         list_variants(cpu, std::cout);
         return exit_done;
     }
+    if (o.check_weights) return check_weights(o.common);
+    if (o.check_memory) return check_memory(o.common, o.rounds);
     const auto backend = make_backend(o.common);
     if (o.bench) {
         run_bench(*backend, o.filter, std::cout);
@@ -48,6 +54,12 @@ void add_kernels(CLI::App& app, int& code) {
                                       "time, GB/s or TFLOP/s and share of the measured ceiling; with a name, "
                                       "the cases that contain it");
     bench->expected(0, 1);
+    command->add_flag("--check-weights", options->check_weights,
+                      "every weight of the model: what the device unpacks against what the reader says");
+    command->add_flag(
+        "--check-memory", options->check_memory,
+        "load and unload the model, and give up loads on the way: the device's free memory must return");
+    command->add_option("--rounds", options->rounds, "of --check-memory")->check(CLI::Range(2, 10000));
     add_common_options(*command, options->common);
     command->remove_option(command->get_option("--json"));  // there are tables only
     command->callback([options, bench, check, &code] {

@@ -50,6 +50,7 @@ class AwqGemmRows final : public GroupedRows {
         : GroupedRows("AWQ", QuantInt::u4, OffsetForm::zero_point, std::move(tensors)) {}
 
     std::int64_t preferred_rows() const override { return 128; }  // 64 bytes of an input
+    std::optional<RawWeight> raw() const override { return raw_as(RawLayout::awq_gemm); }
 
   protected:
     void codes(std::int64_t first_row, std::int64_t n, std::uint8_t* q) const override {
@@ -120,6 +121,8 @@ class AwqGemvRows final : public GroupedRows {
     explicit AwqGemvRows(QuantizedTensors tensors)
         : GroupedRows("AWQ", QuantInt::u4, OffsetForm::zero_point, std::move(tensors)),
           zero_words_(quantized::awq_zero_words(cols(), this->tensors().file_group)) {}
+
+    std::optional<RawWeight> raw() const override { return raw_as(RawLayout::awq_gemv); }
 
   protected:
     void codes(std::int64_t first_row, std::int64_t n, std::uint8_t* q) const override {

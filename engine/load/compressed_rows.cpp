@@ -25,6 +25,8 @@ class CompressedRows final : public GroupedRows {
                                            : QuantInt::u8,
                       is_signed(tensors) ? OffsetForm::none : OffsetForm::zero_point, std::move(tensors)) {}
 
+    std::optional<RawWeight> raw() const override { return raw_as(RawLayout::words); }
+
   protected:
     void codes(std::int64_t first_row, std::int64_t n, std::uint8_t* q) const override {
         const std::int64_t row_bytes = (cols() * tensors().bits + 31) / 32 * 4;

@@ -1,8 +1,8 @@
 #include <cassert>
 #include <cstring>
 
-#include "engine/load/half_float.h"
 #include "engine/load/stored_rows.h"
+#include "kernels/half_float.h"
 
 namespace recto {
 
@@ -64,7 +64,7 @@ std::unique_ptr<WeightRows> make_dense_rows(DType dtype, const char* source_name
     form.dense = dtype;
     form.source_name = source_name;
     form.bits_per_weight = 8.0 * double(dtype_bytes(dtype));
-    return std::make_unique<DenseRows>(form, 1, int(dtype_bytes(dtype)), std::move(matrix));
+    return std::make_unique<DenseRows>(form, RawLayout::dense, 1, int(dtype_bytes(dtype)), std::move(matrix));
 }
 
 }  // namespace recto

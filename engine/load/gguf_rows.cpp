@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cassert>
 
-#include "engine/load/gguf_blocks.h"
 #include "engine/load/stored_rows.h"
+#include "kernels/gguf_blocks.h"
 
 namespace recto {
 
@@ -23,8 +23,8 @@ class BlockRows final : public StoredRows {
     static constexpr bool composed_offset = Block::offset_form == OffsetForm::f16_times_u6;
 
   public:
-    BlockRows(const char* name, StoredMatrix matrix)
-        : StoredRows(make_form(name), Block::elements, Block::bytes, std::move(matrix)) {}
+    BlockRows(const char* name, RawLayout layout, StoredMatrix matrix)
+        : StoredRows(make_form(name), layout, Block::elements, Block::bytes, std::move(matrix)) {}
 
     void read(std::int64_t first_row, std::int64_t n, const WeightPlanes& out) const override {
         assert(first_row >= 0 && n >= 0 && first_row + n <= rows());
@@ -126,29 +126,29 @@ std::unique_ptr<WeightRows> make_gguf_rows(GgufType type, StoredMatrix matrix) {
         case GgufType::bf16:
             return make_dense_rows(DType::bf16, name, std::move(matrix));
         case GgufType::q4_0:
-            return std::make_unique<BlockRows<gguf::Q4_0>>(name, std::move(matrix));
+            return std::make_unique<BlockRows<gguf::Q4_0>>(name, RawLayout::q4_0, std::move(matrix));
         case GgufType::q4_1:
-            return std::make_unique<BlockRows<gguf::Q4_1>>(name, std::move(matrix));
+            return std::make_unique<BlockRows<gguf::Q4_1>>(name, RawLayout::q4_1, std::move(matrix));
         case GgufType::q5_0:
-            return std::make_unique<BlockRows<gguf::Q5_0>>(name, std::move(matrix));
+            return std::make_unique<BlockRows<gguf::Q5_0>>(name, RawLayout::q5_0, std::move(matrix));
         case GgufType::q5_1:
-            return std::make_unique<BlockRows<gguf::Q5_1>>(name, std::move(matrix));
+            return std::make_unique<BlockRows<gguf::Q5_1>>(name, RawLayout::q5_1, std::move(matrix));
         case GgufType::q8_0:
-            return std::make_unique<BlockRows<gguf::Q8_0>>(name, std::move(matrix));
+            return std::make_unique<BlockRows<gguf::Q8_0>>(name, RawLayout::q8_0, std::move(matrix));
         case GgufType::q2_k:
-            return std::make_unique<BlockRows<gguf::Q2_K>>(name, std::move(matrix));
+            return std::make_unique<BlockRows<gguf::Q2_K>>(name, RawLayout::q2_k, std::move(matrix));
         case GgufType::q3_k:
-            return std::make_unique<BlockRows<gguf::Q3_K>>(name, std::move(matrix));
+            return std::make_unique<BlockRows<gguf::Q3_K>>(name, RawLayout::q3_k, std::move(matrix));
         case GgufType::q4_k:
-            return std::make_unique<BlockRows<gguf::Q4_K>>(name, std::move(matrix));
+            return std::make_unique<BlockRows<gguf::Q4_K>>(name, RawLayout::q4_k, std::move(matrix));
         case GgufType::q5_k:
-            return std::make_unique<BlockRows<gguf::Q5_K>>(name, std::move(matrix));
+            return std::make_unique<BlockRows<gguf::Q5_K>>(name, RawLayout::q5_k, std::move(matrix));
         case GgufType::q6_k:
-            return std::make_unique<BlockRows<gguf::Q6_K>>(name, std::move(matrix));
+            return std::make_unique<BlockRows<gguf::Q6_K>>(name, RawLayout::q6_k, std::move(matrix));
         case GgufType::iq4_nl:
-            return std::make_unique<BlockRows<gguf::IQ4_NL>>(name, std::move(matrix));
+            return std::make_unique<BlockRows<gguf::IQ4_NL>>(name, RawLayout::iq4_nl, std::move(matrix));
         case GgufType::iq4_xs:
-            return std::make_unique<BlockRows<gguf::IQ4_XS>>(name, std::move(matrix));
+            return std::make_unique<BlockRows<gguf::IQ4_XS>>(name, RawLayout::iq4_xs, std::move(matrix));
     }
     assert(!"every type has its case");
     return nullptr;

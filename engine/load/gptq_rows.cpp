@@ -14,6 +14,8 @@ class GptqRows final : public GroupedRows {
                       tensors.bits == 4 ? QuantInt::u4 : QuantInt::u8, OffsetForm::zero_point,
                       std::move(tensors)) {}
 
+    std::optional<RawWeight> raw() const override { return raw_as(RawLayout::gptq); }
+
   protected:
     void codes(std::int64_t first_row, std::int64_t n, std::uint8_t* q) const override {
         const std::byte* from = tensors().packed->data.data() + first_row * 4;

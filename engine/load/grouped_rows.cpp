@@ -66,6 +66,30 @@ void GroupedRows::read_columns(const SafeTensor& tensor, std::int64_t first_row,
     }
 }
 
+RawWeight GroupedRows::raw_as(RawLayout layout) const {
+    const auto plane = [](const SafeTensor* tensor) {
+        RawPlane p;
+        if (tensor == nullptr || tensor->data.empty()) return p;
+        p.data = tensor->data.data();
+        p.lines = tensor->shape[0];
+        p.line_bytes = p.stride = std::int64_t(tensor->data.size()) / p.lines;
+        return p;
+    };
+    RawWeight raw;
+    raw.layout = layout;
+    raw.packed = plane(t_.packed);
+    raw.scales = plane(t_.scales);
+    raw.zeros = plane(t_.zeros);
+    raw.scale_dtype = dense_type(t_.scales->dtype)->dtype;
+    raw.bits = t_.bits;
+    raw.file_group = t_.file_group;
+    raw.zeros_less_one = t_.zeros_v1;
+    raw.zero_bytes = t_.zeros != nullptr && t_.zeros->dtype == "I8";
+    raw.permutation = t_.permutation;
+    raw.keep_alive = t_.keep_alive;
+    return raw;
+}
+
 void GroupedRows::read(std::int64_t first_row, std::int64_t n, const WeightPlanes& out) const {
     assert(first_row >= 0 && n >= 0 && first_row + n <= t_.rows);
     assert(!out.super_scale && !out.scale_factor && !out.super_offset && !out.offset_factor);

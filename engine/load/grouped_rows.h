@@ -88,6 +88,8 @@ class GroupedRows : public WeightRows {
     // Column block [groups, rows of the file] → [n, groups], widened; what AWQ gemm and GPTQ scales need.
     void read_columns(const SafeTensor& tensor, std::int64_t first_row, std::int64_t n, float* out) const;
 
+    RawWeight raw_as(RawLayout layout) const;  // the tensors as planes, line by line of their first dimension
+
   private:
     WeightForm form_;
     QuantizedTensors t_;

@@ -12,22 +12,6 @@
 
 namespace recto {
 
-// Undoes the row order that GGUF's "llama" architecture stores q and k in (llama.cpp conversion/llama.py): inside
-// each head, file row 2i is Hugging Face's row i, and file row 2i + 1 its row i + d/2. Rows past the d rotated ones
-// stay where they are. Default: no reordering.
-struct RowOrder {
-    int head_dim = 0;
-    int rotary_dims = 0;  // d; even
-
-    std::int64_t file_row(std::int64_t row) const {
-        if (head_dim == 0) return row;
-        const std::int64_t in_head = row % head_dim;
-        if (in_head >= rotary_dims) return row;
-        const std::int64_t half = rotary_dims / 2;
-        return row - in_head + (in_head < half ? 2 * in_head : 2 * (in_head - half) + 1);
-    }
-};
-
 // A matrix in a file. `data` holds rows * cols elements of the stored type, at any alignment.
 struct StoredMatrix {
     std::span<const std::byte> data;
@@ -49,13 +33,24 @@ void widen_to_f32(DType dtype, const std::byte* from, std::int64_t n, float* to)
 class StoredRows : public WeightRows {
   public:
     // A row is cols / block_elements blocks of block_bytes.
-    StoredRows(const WeightForm& form, int block_elements, int block_bytes, StoredMatrix matrix)
-        : form_(form), row_bytes_(matrix.cols / block_elements * block_bytes), matrix_(std::move(matrix)) {}
+    StoredRows(const WeightForm& form, RawLayout layout, int block_elements, int block_bytes, StoredMatrix matrix)
+        : form_(form),
+          layout_(layout),
+          row_bytes_(matrix.cols / block_elements * block_bytes),
+          matrix_(std::move(matrix)) {}
 
     std::int64_t rows() const final { return matrix_.rows; }
     std::int64_t cols() const final { return matrix_.cols; }
     const WeightForm& form() const final { return form_; }
     std::span<const float> bias() const final { return matrix_.bias; }
+    std::optional<RawWeight> raw() const final {
+        RawWeight raw;
+        raw.layout = layout_;
+        raw.packed = {matrix_.data.data(), matrix_.rows, row_bytes_, row_bytes_};
+        raw.order = matrix_.order;
+        raw.keep_alive = matrix_.keep_alive;
+        return raw;
+    }
 
   protected:
     const std::byte* row(std::int64_t logical) const {
@@ -65,6 +60,7 @@ class StoredRows : public WeightRows {
 
   private:
     WeightForm form_;
+    RawLayout layout_;
     std::int64_t row_bytes_;
     StoredMatrix matrix_;
 };

@@ -3,10 +3,12 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 
 #include "engine/load/rope_scaling.h"
 #include "engine/model/model.h"
+#include "engine/model/transformer.h"
 #include "kernels/error.h"
 
 namespace recto {
@@ -20,6 +22,18 @@ class StageTimer {
     void end_stage(const char* name) {
         const auto now = Clock::now();
         stages_.push_back({name, std::chrono::duration<double>(now - last_).count()});
+        last_ = now;
+    }
+    // Stages that overlap share the time since the last one ended, in the ratio of `parts`.
+    void end_stages(std::initializer_list<LoadStage> parts) {
+        const auto now = Clock::now();
+        const double seconds = std::chrono::duration<double>(now - last_).count();
+        double sum = 0;
+        for (const LoadStage& part : parts)
+            sum += part.seconds;
+        for (const LoadStage& part : parts)
+            stages_.push_back(
+                {part.name, sum > 0 ? seconds * part.seconds / sum : seconds / double(parts.size())});
         last_ = now;
     }
     double total() const { return std::chrono::duration<double>(last_ - start_).count(); }
@@ -43,14 +57,23 @@ class Loader {
         total_bytes_ = std::max<std::uint64_t>(source.file_bytes(), 1);
     }
 
-    void load_weights() {
-        const ModelConfig& c = model_.config;
-        model_.embedding = pack({TensorRole::embedding}, 0, sensitive());
-        if (!c.tied_embedding) model_.lm_head = pack({TensorRole::lm_head}, 0, sensitive());
-        model_.output_norm = norm(TensorRole::output_norm, 0, true);
-        model_.layers.resize(std::size_t(c.layers));
-        for (int i = 0; i < c.layers; ++i)
-            load_layer(i);
+    // `host_layers` stay in host memory.
+    void load_weights(std::vector<int> host_layers, StageTimer& timer) {
+        // Whatever ends this function early gives up what is under way before the weights that it is for go.
+        load_ = model_.backend->begin_load({std::move(host_layers)});
+        pack_all();
+        if (!load_) {
+            timer.end_stage("repack");
+            return;
+        }
+        model_.weight_stream = load_->finish();
+        if (model_.weight_stream) {
+            model_.host_weight_bytes = model_.weight_stream->host_bytes();
+            model_.weight_bytes += model_.weight_stream->device_bytes() - model_.host_weight_bytes;
+        }
+        const LoadTimes times = load_->times();
+        load_.reset();
+        timer.end_stages({{"read", times.read_s}, {"repack", times.repack_s}, {"upload", times.upload_s}});
     }
 
     void report(const char* stage, double fraction) const {
@@ -60,7 +83,18 @@ class Loader {
     }
 
   private:
+    void pack_all() {
+        const ModelConfig& c = model_.config;
+        model_.embedding = pack({TensorRole::embedding}, 0, sensitive());
+        if (!c.tied_embedding) model_.lm_head = pack({TensorRole::lm_head}, 0, sensitive());
+        model_.output_norm = norm(TensorRole::output_norm, 0, true);
+        model_.layers.resize(std::size_t(c.layers));
+        for (int i = 0; i < c.layers; ++i)
+            load_layer(i);
+    }
+
     void load_layer(int i) {
+        if (load_) load_->begin_layer(i);
         const ModelConfig& c = model_.config;
         LayerWeights& w = model_.layers[std::size_t(i)];
         if (c.pre_norms) {
@@ -86,7 +120,8 @@ class Loader {
             w.attn_post_norm = norm(TensorRole::attn_post_norm, i, true);
             w.ffn_post_norm = norm(TensorRole::ffn_post_norm, i, true);
         }
-        source_.release_pages();
+        // While another thread reads them, pages that go would only come again.
+        if (!load_) source_.release_pages();
     }
 
     // Attention's inputs and the logits feel int8 rounding most: on SmolLM2-135M they hold 57 % of the
@@ -144,6 +179,7 @@ class Loader {
     Model& model_;
     const std::function<void(const LoadProgress&)>& progress_;
     const CancelFlag& cancel_;
+    std::unique_ptr<WeightLoad> load_;  // null where the backend packs at once
     std::uint64_t total_bytes_ = 1;
 };
 
@@ -168,19 +204,66 @@ DType wanted_dtype(const ModelSource& source, ModelDType asked) {
     return bf16 ? DType::bf16 : DType::f16;
 }
 
-void check_memory(const ModelSource& source, const Backend& backend, const LoadOptions& options) {
-    const DeviceInfo device = backend.device();
-    const MemoryEstimate need = estimate_memory(source, device, options);
-    if (need.fits || device.memory_free == 0) return;
-    if (need.longest_context > 0)
-        return;  // some context fits: the engine sizes its pool and says what it gave
-    const auto mib = [](std::uint64_t bytes) {
-        return std::to_string((bytes + (1U << 20) - 1) >> 20) + " MiB";
-    };
-    throw Error(ErrorKind::memory,
-                source.path().string() + ": needs " + mib(need.weight_bytes) + " for weights and " +
-                    mib(need.workspace_bytes) + " of workspace, but only " + mib(need.free_bytes) +
-                    " of memory are free; choose a smaller model or a stronger quantization");
+std::string mib(std::uint64_t bytes) {
+    return std::to_string((bytes + (1U << 20) - 1) >> 20) + " MiB";
+}
+
+// Rounded up, so that the value can be given as it is printed.
+std::string gib(std::uint64_t bytes) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2f", std::ceil(double(bytes) / double(1 << 30) * 100) / 100);
+    return text;
+}
+
+// What may be used, and why it is not more.
+std::string free_memory(const MemoryEstimate& need) {
+    if (need.budget_bytes == need.free_bytes) return mib(need.free_bytes) + " of memory are free";
+    return mib(need.budget_bytes) + " of the " + mib(need.free_bytes) +
+           " free on the card may be used (--gpu-memory-utilization)";
+}
+
+// Error(memory) where the weights do not fit; a sentence where less than the full context does.
+std::string check_memory(const ModelSource& source, const DeviceInfo& device, const LoadOptions& options,
+                         const MemoryEstimate& need) {
+    if (need.fits || device.memory_free == 0) return {};
+    const std::string path = source.path().string();
+    if (need.longest_context > 0) {  // the engine sizes its pool by what is left
+        const bool asked_less = options.context > 0 && options.context <= need.longest_context;
+        if (device.kind == "cpu" || asked_less) return {};
+        return path + ": of the model's context of " + std::to_string(source.config().max_position) +
+               " tokens, " + std::to_string(need.longest_context) + " fit: " + free_memory(need);
+    }
+    const std::string advice =
+        need.needed_offload_bytes > 0 ? "keep part of the weights in host memory with --cpu-offload-gib " +
+                                            gib(need.needed_offload_bytes)
+        : device.kind == "cuda" ? "choose a smaller model, a stronger quantization or --device cpu"
+                                : "choose a smaller model or a stronger quantization";
+    throw Error(ErrorKind::memory, path + ": needs " + mib(need.weight_bytes) + " for weights and " +
+                                       mib(need.workspace_bytes) + " of workspace, but only " +
+                                       free_memory(need) + "; " + advice);
+}
+
+// Two tokens through the whole model: a card's first launches load their kernels, and libraries make their
+// plans.
+void warm_up(const std::shared_ptr<const Model>& model) {
+    constexpr int block_size = 16;
+    BatchLimits limits;
+    limits.max_rows = 2;
+    limits.max_sequences = limits.max_outputs = limits.max_blocks = 1;
+    const auto transformer =
+        make_transformer(model, kv_shape_for(model->config, model->kv_dtype, 1, block_size), limits);
+    StepBatch step;  // of a prompt: graphs are kept for steps that only decode, and this one's memory goes
+    step.token_ids = {0, 0};
+    step.positions = {0, 1};
+    step.row_sequence = {0, 0};
+    step.slots = {0, 1};
+    step.query_start = {0, 2};
+    step.context_tokens = {2};
+    step.block_tables = {0};
+    step.max_blocks = 1;
+    step.logit_rows = {1};
+    transformer->forward(step);
+    model->backend->synchronize();
 }
 
 }  // namespace
@@ -201,7 +284,8 @@ std::shared_ptr<const Model> load_model(const std::filesystem::path& path, std::
     settle_rope(model->config, options.context);
     model->generation_defaults = source->generation_defaults();
     const bool exact = options.dtype == ModelDType::f32;
-    const bool on_cpu = model->backend->device().kind == "cpu";
+    const DeviceInfo device = model->backend->device();
+    const bool on_cpu = device.kind == "cpu";
     model->activations = exact || options.activations == ActivationMode::floating ||
                                  (options.activations == ActivationMode::automatic && !on_cpu)
                              ? Activations::floating
@@ -210,8 +294,10 @@ std::shared_ptr<const Model> load_model(const std::filesystem::path& path, std::
     model->kv_dtype = exact    ? DType::f32
                       : on_cpu ? options.dtype == ModelDType::bf16 ? DType::bf16 : DType::f16
                                : model->activation_dtype;
-    check_memory(*source, *model->backend, options);
-    source->prefetch();
+    MemoryEstimate need = estimate_memory(*source, device, options);
+    if (std::string less = check_memory(*source, device, options, need); !less.empty())
+        model->warnings.push_back(std::move(less));
+    if (on_cpu) source->prefetch();  // a card's readers touch every page at once themselves
     timer.end_stage("map");
 
     Loader loader(*source, *model, progress, cancel);
@@ -228,9 +314,13 @@ std::shared_ptr<const Model> load_model(const std::filesystem::path& path, std::
         }
     }
     timer.end_stage("tokenizer");
-    loader.load_weights();
+    loader.load_weights(std::move(need.host_layers), timer);
     model->backend->synchronize();
-    timer.end_stage("repack");
+    if (!on_cpu) {
+        loader.report("warm-up", 1.0);
+        warm_up(model);
+        timer.end_stage("warm-up");
+    }
     loader.report("ready", 1.0);
     model->load_seconds = timer.total();
     model->load_stages = timer.take();

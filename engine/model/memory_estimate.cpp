@@ -1,30 +1,137 @@
 #include <algorithm>
+#include <cctype>
 
 #include "engine/model/model.h"
 #include "engine/model/transformer.h"
 
 namespace recto {
+namespace {
+
+constexpr int worthwhile_context = 2048;  // tokens that an offload that is suggested leaves room for
+
+// Of "model.layers.3.mlp.up_proj.weight" and "blk.3.ffn_up.weight"; −1 for tensors of no layer.
+int layer_of(const std::string& tensor) {
+    for (const char* before : {"layers.", "blk."}) {
+        const auto at = tensor.find(before);
+        if (at == std::string::npos) continue;
+        std::size_t digit = at + std::char_traits<char>::length(before);
+        int layer = -1;
+        for (; digit < tensor.size() && std::isdigit(static_cast<unsigned char>(tensor[digit])) &&
+               layer < 10000;
+             ++digit)
+            layer = std::max(layer, 0) * 10 + (tensor[digit] - '0');
+        return layer;
+    }
+    return -1;
+}
+
+struct WeightSizes {
+    std::uint64_t other = 0;  // of no layer
+    std::vector<std::uint64_t> layers;
+};
+
+// Packed planes keep the source's widths, so the tensors' bytes are the weights' bytes.
+WeightSizes weight_sizes(const ModelSource& source) {
+    WeightSizes sizes;
+    sizes.layers.resize(std::size_t(source.config().layers));
+    for (const TensorInfo& t : source.tensors()) {
+        const int layer = layer_of(t.name);
+        if (layer >= 0 && std::size_t(layer) < sizes.layers.size())
+            sizes.layers[std::size_t(layer)] += t.bytes;
+        else
+            sizes.other += t.bytes;
+    }
+    return sizes;
+}
+
+// `count` of the layers, with equal distances: between two copies through the bus resident layers compute.
+std::vector<int> spread_layers(std::size_t count, std::size_t layers) {
+    std::vector<int> chosen;
+    for (std::size_t i = 0; i < count; ++i)
+        chosen.push_back(int((2 * i + 1) * layers / (2 * count)));
+    return chosen;
+}
+
+// What lies where when `count` layers are offloaded.
+struct Placement {
+    std::vector<int> host_layers;
+    std::uint64_t host = 0, device = 0;
+};
+Placement place(const WeightSizes& sizes, std::size_t count) {
+    Placement p;
+    p.host_layers = spread_layers(count, sizes.layers.size());
+    p.device = sizes.other;
+    for (const std::uint64_t bytes : sizes.layers)
+        p.device += bytes;
+    std::uint64_t slot = 0;
+    for (const int layer : p.host_layers) {
+        const std::uint64_t bytes = sizes.layers[std::size_t(layer)];
+        p.host += bytes;
+        slot = std::max(slot, bytes);
+    }
+    p.device = p.device - p.host + slot * std::min<std::size_t>(count, 2);  // two slots, offload.h
+    return p;
+}
+
+// The fewest offloaded layers that are enough for `enough`; one more than there are when none is.
+template <class Enough>
+std::size_t fewest_layers(const WeightSizes& sizes, const Enough& enough) {
+    std::size_t count = 0;
+    while (count <= sizes.layers.size() && !enough(place(sizes, count)))
+        ++count;
+    return count;
+}
+
+}  // namespace
+
+StepLimits default_step_limits(const DeviceInfo& device) {
+    return device.kind == "cuda" ? StepLimits{256, 8192} : StepLimits{16, 512};
+}
+
+std::uint64_t memory_budget(const DeviceInfo& device, double gpu_memory_utilization) {
+    if (device.kind != "cuda") return device.memory_free;
+    return std::uint64_t(double(device.memory_free) * gpu_memory_utilization);
+}
 
 MemoryEstimate estimate_memory(const ModelSource& source, const DeviceInfo& device,
                                const LoadOptions& options) {
     const ModelConfig& c = source.config();
+    const bool card = device.kind == "cuda";
+    const WeightSizes sizes = weight_sizes(source);
+    const std::size_t offloaded =
+        card ? std::min(fewest_layers(
+                            sizes, [&](const Placement& p) { return p.host >= options.cpu_offload_bytes; }),
+                        sizes.layers.size())
+             : 0;
+    const Placement placed = place(sizes, offloaded);
     MemoryEstimate e;
-    // Packed planes keep the source's widths, so the tensors' bytes are the weights' bytes.
-    for (const TensorInfo& t : source.tensors())
-        e.weight_bytes += t.bytes;
+    e.weight_bytes = placed.device;
+    e.host_weight_bytes = placed.host;
+    e.host_layers = placed.host_layers;
     BatchLimits limits;
-    e.workspace_bytes = transformer_workspace_bytes(c, DType::f32, limits);
+    const StepLimits step = default_step_limits(device);
+    limits.max_rows = step.tokens;
+    limits.max_sequences = limits.max_outputs = step.sequences;
+    e.workspace_bytes = transformer_workspace_bytes(c, device.activation, limits);
     const DType kv = options.dtype == ModelDType::f32 ? DType::f32 : DType::f16;
     e.kv_bytes_per_token = std::uint64_t(2) * std::uint64_t(c.layers) * std::uint64_t(c.kv_heads) *
                            std::uint64_t(c.head_dim) * dtype_bytes(kv);
-    e.full_context_kv_bytes = e.kv_bytes_per_token * std::uint64_t(std::max(c.max_position, 0));
+    const auto context = std::uint64_t(std::max(c.max_position, 0));
+    e.full_context_kv_bytes = e.kv_bytes_per_token * context;
     e.free_bytes = device.memory_free;
+    e.budget_bytes = memory_budget(device, options.gpu_memory_utilization);
     const std::uint64_t fixed = e.weight_bytes + e.workspace_bytes;
-    if (e.free_bytes > fixed && e.kv_bytes_per_token > 0) {
-        const std::uint64_t tokens = (e.free_bytes - fixed) / e.kv_bytes_per_token;
-        e.longest_context = int(std::min<std::uint64_t>(tokens, std::uint64_t(std::max(c.max_position, 0))));
+    if (e.budget_bytes > fixed && e.kv_bytes_per_token > 0)
+        e.longest_context = int(std::min((e.budget_bytes - fixed) / e.kv_bytes_per_token, context));
+    e.fits = e.budget_bytes >= fixed + e.full_context_kv_bytes;
+    if (card && e.longest_context == 0) {
+        const std::uint64_t kv_bytes =
+            e.kv_bytes_per_token * std::min<std::uint64_t>(context, worthwhile_context);
+        const std::size_t count = fewest_layers(sizes, [&](const Placement& p) {
+            return p.device + e.workspace_bytes + kv_bytes <= e.budget_bytes;
+        });
+        if (count <= sizes.layers.size()) e.needed_offload_bytes = place(sizes, count).host;
     }
-    e.fits = e.free_bytes >= fixed + e.full_context_kv_bytes;
     return e;
 }
 

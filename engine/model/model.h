@@ -24,6 +24,10 @@ struct LoadOptions {
     // The longest sequence that will be run; 0: the model's. Models with other frequencies for long contexts
     // than for short ones (longrope) take those that fit, and then hold no more than fits them.
     int context = 0;
+    // Of a card: the share of the memory free now that weights, workspace and KV pool may take together, and
+    // how much of the weights stays in host memory (rounded up to whole layers).
+    double gpu_memory_utilization = 0.9;
+    std::uint64_t cpu_offload_bytes = 0;
 };
 
 struct LoadStage {
@@ -70,9 +74,11 @@ struct Model {
     std::unique_ptr<PackedWeight> lm_head;    // null when tied
     std::unique_ptr<Buffer> output_norm;
     std::vector<LayerWeights> layers;
+    std::unique_ptr<WeightStream> weight_stream;  // null: all weights are in the backend's memory
 
-    std::uint64_t weight_bytes = 0;      // in the backend's memory
-    std::vector<LoadStage> load_stages;  // sum to load_seconds
+    std::uint64_t weight_bytes = 0;       // in the backend's memory, and what offloaded ones pass through
+    std::uint64_t host_weight_bytes = 0;  // offloaded
+    std::vector<LoadStage> load_stages;   // sum to load_seconds
     double load_seconds = 0;
 };
 
@@ -83,15 +89,30 @@ std::shared_ptr<const Model> load_model(const std::filesystem::path& path, std::
                                         const std::function<void(const LoadProgress&)>& progress = {},
                                         const CancelFlag& cancel = {});
 
+// Sequences and tokens of a step that a device takes unless told otherwise.
+struct StepLimits {
+    int sequences = 16, tokens = 512;
+};
+StepLimits default_step_limits(const DeviceInfo& device);
+
+// The part of the memory that is free now which a model may take: all of it on the CPU.
+std::uint64_t memory_budget(const DeviceInfo& device, double gpu_memory_utilization);
+
 // Before loading, from headers only.
 struct MemoryEstimate {
-    std::uint64_t weight_bytes = 0;
+    std::uint64_t weight_bytes = 0;       // in the device's memory, and what offloaded ones pass through
+    std::uint64_t host_weight_bytes = 0;  // offloaded
+    std::vector<int> host_layers;         // whose they are, spread evenly over the model
     std::uint64_t workspace_bytes = 0;
     std::uint64_t kv_bytes_per_token = 0;
     std::uint64_t full_context_kv_bytes = 0;
-    std::uint64_t free_bytes = 0;  // measured now
-    int longest_context = 0;       // that fits
-    bool fits = false;             // weights + workspace + one full context
+    std::uint64_t free_bytes = 0;    // measured now
+    std::uint64_t budget_bytes = 0;  // of them, what may be used
+    int longest_context = 0;         // that fits
+    bool fits = false;               // weights + workspace + one full context
+    // Where the weights do not fit a card: the least cpu_offload_bytes with which they do, beside a context
+    // of 2,048 tokens or the model's. 0: they fit, or no value helps.
+    std::uint64_t needed_offload_bytes = 0;
 };
 MemoryEstimate estimate_memory(const ModelSource& source, const DeviceInfo& device,
                                const LoadOptions& options = {});

@@ -138,9 +138,13 @@ class Transformer final : public StepModel {
         fill_rope(config_.rope, workspace_.rope.first_rows(rows));
         if (config_.rope_local.rotary_dims > 0)
             fill_rope(config_.rope_local, workspace_.rope_local.first_rows(rows));
+        WeightStream* stream = model_->weight_stream.get();
+        if (stream) stream->begin_step();
         for (int layer = 0; layer < config_.layers; ++layer) {
+            if (stream) stream->enter_layer(layer);
             attention_block(layer, rows, x);
             mlp_block(layer, rows, x);
+            if (stream) stream->leave_layer(layer);
         }
         if (outputs == 0) return;
         const Tensor wanted = workspace_.gathered.first_rows(outputs);  // [outputs, hidden]

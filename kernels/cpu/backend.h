@@ -48,6 +48,7 @@ class CpuBackend final : public Backend {
     DeviceInfo device() const override;
     DType activation_dtype(DType) const override { return DType::f32; }
     std::unique_ptr<Buffer> allocate(std::size_t bytes) override;
+    std::unique_ptr<Buffer> allocate_host(std::size_t bytes) override { return allocate(bytes); }
     void upload(void* device, const void* host, std::size_t bytes) override;
     void download(void* host, const void* device, std::size_t bytes) override;
     void synchronize() override {}

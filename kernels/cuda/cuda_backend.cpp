@@ -7,12 +7,14 @@
 #include <cstring>
 
 #include "kernels/backend.h"
-#include "kernels/cuda/attention_state.h"
+#include "kernels/cuda/card.h"
 #include "kernels/cuda/check.h"
+#include "kernels/cuda/device_memory.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/linear_runner.h"
 #include "kernels/cuda/packed_weight.h"
 #include "kernels/cuda/step_packet.h"
+#include "kernels/cuda/weight_loader.h"
 
 namespace recto {
 namespace {
@@ -21,29 +23,35 @@ using cuda::check;
 
 class CudaBuffer final : public Buffer {
   public:
-    explicit CudaBuffer(std::size_t bytes) : bytes_(bytes) {
-        const cudaError_t status = cudaMalloc(&data_, std::max<std::size_t>(bytes, 1));
-        if (status == cudaErrorMemoryAllocation) {
-            std::size_t free = 0;
-            std::size_t total = 0;
-            cudaGetLastError();  // the failed allocation is reported here and must not surface again
-            cudaMemGetInfo(&free, &total);
-            throw Error(ErrorKind::memory, "not enough memory on the card: needed " +
-                                               std::to_string((bytes >> 20) + 1) + " MiB, " +
-                                               std::to_string(free >> 20) + " MiB of " +
-                                               std::to_string(total >> 20) + " are free");
-        }
-        check(status, "allocating memory");
-    }
-    ~CudaBuffer() override { cudaFree(data_); }
-    CudaBuffer(const CudaBuffer&) = delete;
-    CudaBuffer& operator=(const CudaBuffer&) = delete;
-    void* data() const override { return data_; }
-    std::size_t bytes() const override { return bytes_; }
+    explicit CudaBuffer(std::size_t bytes) : memory_(bytes) {}
+    void* data() const override { return memory_.data(); }
+    std::size_t bytes() const override { return memory_.bytes(); }
 
   private:
-    void* data_ = nullptr;
-    std::size_t bytes_;
+    cuda::DeviceMemory memory_;
+};
+
+class PinnedBuffer final : public Buffer {
+  public:
+    explicit PinnedBuffer(std::size_t bytes) : memory_(bytes) {}
+    void* data() const override { return memory_.data(); }
+    std::size_t bytes() const override { return memory_.bytes(); }
+
+  private:
+    cuda::PinnedMemory memory_;
+};
+
+// A model on its way in; see cuda::WeightLoader.
+class CudaLoad final : public WeightLoad {
+  public:
+    CudaLoad(cuda::WeightLoader& loader, const LoadPlan& plan) : loader_(loader) { loader_.begin(plan); }
+    ~CudaLoad() override { loader_.release(); }
+    void begin_layer(int layer) override { loader_.begin_layer(layer); }
+    std::unique_ptr<WeightStream> finish() override { return loader_.end(); }
+    LoadTimes times() const override { return loader_.times(); }
+
+  private:
+    cuda::WeightLoader& loader_;
 };
 
 class CudaKv final : public KvCache {
@@ -78,8 +86,10 @@ class CudaBackend final : public Backend {
           linears_(properties.multiProcessorCount) {
         check(cudaSetDevice(ordinal), "choosing the card");
         check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+        loader_ = std::make_unique<cuda::WeightLoader>(ordinal, stream_);
     }
     ~CudaBackend() override {
+        loader_.reset();
         for (auto& graph : graphs_)
             cudaGraphExecDestroy(graph.exec);
         cudaStreamDestroy(stream_);
@@ -92,6 +102,7 @@ class CudaBackend final : public Backend {
         info.kernels = "CUDA sm_" + std::to_string(properties_.major) + std::to_string(properties_.minor) +
                        (tiles_ ? ", tensor-core products" : ", plain kernels");
         cudaMemGetInfo(&info.memory_free, &info.memory_total);
+        info.activation = DType::f16;
         return info;
     }
     DType activation_dtype(DType preferred) const override { return preferred; }
@@ -99,7 +110,14 @@ class CudaBackend final : public Backend {
     std::unique_ptr<Buffer> allocate(std::size_t bytes) override {
         return std::make_unique<CudaBuffer>(bytes);
     }
+    std::unique_ptr<Buffer> allocate_host(std::size_t bytes) override {
+        return std::make_unique<PinnedBuffer>(bytes);
+    }
     void upload(void* device, const void* host, std::size_t bytes) override {
+        if (loader_->loading()) {  // among the weights: waiting would stop them all
+            loader_->put(host, bytes, static_cast<std::byte*>(device));
+            return;
+        }
         check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_), "copying to the card");
         synchronize();  // the caller's memory may go away
     }
@@ -112,14 +130,24 @@ class CudaBackend final : public Backend {
         check(cudaStreamSynchronize(stream_), "waiting for the card");
     }
 
+    std::unique_ptr<WeightLoad> begin_load(const LoadPlan& plan) override {
+        return std::make_unique<CudaLoad>(*loader_, plan);
+    }
     std::unique_ptr<PackedWeight> pack(std::span<const WeightRows* const> parts,
                                        const PackOptions& options) override {
-        if (!tiles_ || options.expert || !cuda::TiledWeight::suits(parts, options))
-            return std::make_unique<cuda::CudaWeight>(*this, parts);
-        if (!loader_) loader_ = std::make_unique<cuda::WeightLoader>(stream_);
-        auto weight = std::make_unique<cuda::TiledWeight>(*loader_, parts, options);
-        linears_.expect(*weight);
+        std::unique_ptr<PackedWeight> weight;
+        if (tiles_ && !options.expert && cuda::TiledWeight::suits(parts, options)) {
+            auto tiled = std::make_unique<cuda::TiledWeight>(*loader_, parts, options);
+            linears_.expect(*tiled);
+            weight = std::move(tiled);
+        } else {
+            weight = std::make_unique<cuda::CudaWeight>(*loader_, parts);
+        }
+        if (!loader_->loading()) loader_->finish();
         return weight;
+    }
+    std::string compare_weight(const WeightRows& rows) override {
+        return rows.form().grouped ? loader_->compare_planes(rows) : std::string();
     }
 
     std::unique_ptr<KvCache> make_kv(const KvShape& shape) override {
@@ -131,11 +159,16 @@ class CudaBackend final : public Backend {
                               stream_),
               "copying a block");
     }
+    // Of pageable memory the runtime waits where it must; of pinned memory these only enqueue.
     void swap_out(const KvCache& kv, int block, void* host) override {
-        download(host, static_cast<const CudaKv&>(kv).block(block), kv.shape().block_bytes());
+        check(cudaMemcpyAsync(host, static_cast<const CudaKv&>(kv).block(block), kv.shape().block_bytes(),
+                              cudaMemcpyDeviceToHost, stream_),
+              "copying a block to host memory");
     }
     void swap_in(KvCache& kv, int block, const void* host) override {
-        upload(static_cast<const CudaKv&>(kv).block(block), host, kv.shape().block_bytes());
+        check(cudaMemcpyAsync(static_cast<const CudaKv&>(kv).block(block), host, kv.shape().block_bytes(),
+                              cudaMemcpyHostToDevice, stream_),
+              "copying a block from host memory");
     }
 
     std::unique_ptr<DeviceBatch> make_batch(const BatchLimits& limits) override {
@@ -278,20 +311,7 @@ class CudaBackend final : public Backend {
 }  // namespace
 
 std::unique_ptr<Backend> make_cuda_backend(int ordinal, std::string& why) {
-    int count = 0;
-    const cudaError_t status = cudaGetDeviceCount(&count);
-    if (status != cudaSuccess || count == 0) {
-        why = status == cudaSuccess || status == cudaErrorNoDevice
-                  ? "no NVIDIA card was found"
-                  : std::string("no usable NVIDIA card: ") + cudaGetErrorString(status);
-        cudaGetLastError();
-        return nullptr;
-    }
-    if (ordinal < 0 || ordinal >= count) {
-        why = "there are " + std::to_string(count) + " NVIDIA cards, numbered from 0; number " +
-              std::to_string(ordinal) + " was asked for";
-        return nullptr;
-    }
+    if (!cuda::card_usable(ordinal, why)) return nullptr;
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, ordinal), "reading the card's properties");
     return std::make_unique<CudaBackend>(ordinal, properties);

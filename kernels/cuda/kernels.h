@@ -81,6 +81,9 @@ struct KvView {
     DType dtype;
 };
 
+// The plain layout of packed_weight.h out of a part's planes; `part` holds where.
+void keep_plain(cudaStream_t stream, const LogicalPlanes& planes, const PartView& part);
+
 constexpr int max_rotary_pairs = 256;
 struct Frequencies {  // by value in the launch: a captured graph keeps its own copy
     float value[max_rotary_pairs];

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 
+#include "kernels/both.h"
 #include "kernels/weight.h"
 
 namespace recto::cuda {
@@ -35,7 +36,7 @@ struct LogicalPlanes {
         nullptr;  // [rows, cols / 256] FP16 of dmin: offset = −(dmin · factor)
     const std::uint8_t* offset_factor = nullptr;  // [rows, G]
 
-    std::int64_t groups() const { return cols / group_size; }
+    RECTO_BOTH std::int64_t groups() const { return cols / group_size; }
 };
 
 }  // namespace recto::cuda

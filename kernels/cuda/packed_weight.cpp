@@ -3,69 +3,66 @@
 #include <algorithm>
 #include <cassert>
 
+#include "kernels/cuda/kernels.h"
+
 namespace recto::cuda {
 
-CudaWeight::CudaWeight(Backend& backend, std::span<const WeightRows* const> parts) {
+CudaWeight::CudaWeight(WeightLoader& loader, std::span<const WeightRows* const> parts) {
     assert(!parts.empty() && parts.size() <= max_parts);
     view_.parts = int(parts.size());
     view_.cols = int(parts[0]->cols());
     name_ = parts[0]->form().source_name;
+    memory_ = loader.allocate(lay_out(parts, nullptr));
+    lay_out(parts, memory_->at(0));
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const WeightRows& rows = *parts[i];
+        const PartView& part = view_.part[i];
+        if (part.dense != nullptr)
+            loader.load_dense(rows, static_cast<std::byte*>(const_cast<void*>(part.dense)));
+        else
+            loader.load_grouped(rows, [part](const LogicalPlanes& planes, cudaStream_t stream) {
+                keep_plain(stream, planes, part);
+            });
+        const auto put = [&](const auto* to, auto values) {
+            loader.put(values.data(), values.size_bytes(),
+                       const_cast<std::byte*>(reinterpret_cast<const std::byte*>(to)));
+        };
+        if (part.order != nullptr) put(part.order, rows.input_permutation());
+        if (part.bias != nullptr) put(part.bias, rows.bias());
+    }
+    loader.seal(*memory_);
+}
+
+std::size_t CudaWeight::lay_out(std::span<const WeightRows* const> parts, std::byte* base) {
+    std::size_t used = 0;
+    const auto place = [&](auto& pointer, std::int64_t count, std::size_t width) {
+        pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(base + used);
+        used += (std::size_t(count) * width + 255) / 256 * 256;
+    };
+    view_.rows = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const WeightRows& rows = *parts[i];
+        const WeightForm& form = rows.form();
         assert(rows.cols() == view_.cols);
         PartView& part = view_.part[i];
+        part = {};
         part.rows = int(rows.rows());
         view_.rows += part.rows;
-        if (rows.form().grouped)
-            add_grouped(backend, rows, part);
-        else
-            add_dense(backend, rows, part);
-        const auto order = rows.input_permutation();
-        if (!order.empty()) part.order = static_cast<int*>(keep(backend, order.data(), order.size_bytes()));
-        if (!rows.bias().empty())
-            part.bias = static_cast<float*>(keep(backend, rows.bias().data(), rows.bias().size_bytes()));
+        const std::int64_t cells = rows.rows() * rows.cols();
+        if (form.grouped) {
+            part.integer = form.integer;
+            part.group_size = form.group_size;
+            place(part.q, form.integer == QuantInt::u4 ? cells / 2 : cells, 1);
+            place(part.scale, cells / form.group_size, sizeof(float));
+            if (form.offset != OffsetForm::none) place(part.offset, cells / form.group_size, sizeof(float));
+        } else {
+            part.dense_dtype = form.dense;
+            place(part.dense, cells, dtype_bytes(form.dense));
+        }
+        if (!rows.input_permutation().empty()) place(part.order, rows.cols(), sizeof(std::int32_t));
+        if (!rows.bias().empty()) place(part.bias, rows.rows(), sizeof(float));
     }
-}
-
-void* CudaWeight::keep(Backend& backend, const void* host, std::size_t bytes) {
-    buffers_.push_back(backend.allocate(bytes));
-    backend.upload(buffers_.back()->data(), host, bytes);
-    bytes_ += bytes;
-    return buffers_.back()->data();
-}
-
-void CudaWeight::add_dense(Backend& backend, const WeightRows& rows, PartView& part) {
-    part.dense_dtype = rows.form().dense;
-    std::vector<char> host(std::size_t(rows.rows()) * std::size_t(rows.cols()) *
-                           dtype_bytes(part.dense_dtype));
-    rows.read_dense(0, rows.rows(), host.data());
-    part.dense = keep(backend, host.data(), host.size());
-}
-
-void CudaWeight::add_grouped(Backend& backend, const WeightRows& rows, PartView& part) {
-    const WeightForm& form = rows.form();
-    part.integer = form.integer;
-    part.group_size = form.group_size;
-    const auto cells = std::size_t(rows.rows()) * std::size_t(rows.cols());
-    const std::size_t groups = cells / std::size_t(form.group_size);
-    std::vector<std::uint8_t> q(cells);
-    std::vector<float> scale(groups);
-    std::vector<float> offset(form.offset == OffsetForm::none ? 0 : groups);
-    WeightPlanes planes;
-    planes.q = q.data();
-    planes.scale = scale.data();
-    planes.offset = offset.empty() ? nullptr : offset.data();
-    rows.read(0, rows.rows(), planes);
-    if (form.integer == QuantInt::u4) {
-        assert(rows.cols() % 2 == 0);
-        for (std::size_t i = 0; i < cells / 2; ++i)
-            q[i] = std::uint8_t(q[2 * i] | (q[2 * i + 1] << 4));
-        q.resize(cells / 2);
-    }
-    part.q = static_cast<std::uint8_t*>(keep(backend, q.data(), q.size()));
-    part.scale = static_cast<float*>(keep(backend, scale.data(), scale.size() * sizeof(float)));
-    if (!offset.empty())
-        part.offset = static_cast<float*>(keep(backend, offset.data(), offset.size() * sizeof(float)));
+    return used;
 }
 
 std::string CudaWeight::describe() const {

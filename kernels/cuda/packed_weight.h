@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/backend.h"
+#include "kernels/cuda/weight_loader.h"
 
 namespace recto::cuda {
 
@@ -33,21 +34,19 @@ struct WeightView {
 
 class CudaWeight final : public PackedWeight {
   public:
-    CudaWeight(Backend& backend, std::span<const WeightRows* const> parts);
+    CudaWeight(WeightLoader& loader, std::span<const WeightRows* const> parts);
     std::int64_t rows() const override { return view_.rows; }
     std::int64_t cols() const override { return view_.cols; }
-    std::size_t bytes() const override { return bytes_; }
+    std::size_t bytes() const override { return memory_->bytes(); }
     std::string describe() const override;
     const WeightView& view() const { return view_; }
 
   private:
-    void add_dense(Backend& backend, const WeightRows& rows, PartView& part);
-    void add_grouped(Backend& backend, const WeightRows& rows, PartView& part);
-    void* keep(Backend& backend, const void* host, std::size_t bytes);
+    // Gives every plane of the weight its place, from `base` on; returns the bytes that they take.
+    std::size_t lay_out(std::span<const WeightRows* const> parts, std::byte* base);
 
     WeightView view_{};
-    std::vector<std::unique_ptr<Buffer>> buffers_;
-    std::size_t bytes_ = 0;
+    std::unique_ptr<WeightMemory> memory_;
     std::string name_;
 };
 

@@ -16,9 +16,10 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 
+#include "kernels/backend.h"
 #include "kernels/cuda/logical_planes.h"
-#include "kernels/weight.h"
 
 namespace recto::cuda {
 
@@ -34,11 +35,12 @@ class WeightMemory {
 
 class WeightLoader {
   public:
-    // Enqueues the kernels that read `planes`, which lie in memory that is used again for the next part, on
-    // `stream`.
+    // Enqueues on `stream` the kernels that read `planes`, which lie in memory that the next part is put
+    // into.
     using Consume = std::function<void(const LogicalPlanes& planes, cudaStream_t stream)>;
 
-    explicit WeightLoader(cudaStream_t stream);
+    // `stream` is where the weights will be used.
+    WeightLoader(int device, cudaStream_t stream);
     ~WeightLoader();
     WeightLoader(const WeightLoader&) = delete;
     WeightLoader& operator=(const WeightLoader&) = delete;
@@ -48,10 +50,25 @@ class WeightLoader {
     void load_dense(const WeightRows& rows, std::byte* to);
     void load_grouped(const WeightRows& rows, Consume consume);
     void put(const void* host, std::size_t bytes, std::byte* to);
-    void seal(const WeightMemory& memory);  // everything of this weight was asked for
-    void finish();                          // Error: of whatever failed since
+    void seal(
+        const WeightMemory& memory);  // everything of this weight was asked for; it must outlive finish()
+    void finish();                    // Error: of whatever failed since
+
+    // A whole model. Outside of these the packer finishes each weight by itself.
+    void begin(const LoadPlan& plan);
+    bool loading() const;
+    void begin_layer(int layer);          // −1: none
+    std::unique_ptr<WeightStream> end();  // finish(), then release()
+    void release();           // gives up what is under way, and returns all memory but the weights'
+    LoadTimes times() const;  // of the load under way or the last one
+
+    // Where the planes that load_grouped would give differ from WeightRows::read; empty: nowhere.
+    std::string compare_planes(const WeightRows& rows);
 
   private:
+    template <class F>
+    auto guarded(F&& work);
+
     class Impl;
     std::unique_ptr<Impl> impl_;
 };

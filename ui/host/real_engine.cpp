@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "engine/choose_device.h"
 #include "engine/model/model.h"
 #include "ui/host/engine_host.h"
 #include "ui/host/template_choice.h"
@@ -13,7 +14,8 @@ namespace recto::ui {
 
 namespace {
 
-std::shared_ptr<Backend> make_backend(const ModelRequest& request) {
+// `notice`: why a card that is there is not used, where the choice was left to us.
+std::shared_ptr<Backend> make_backend(const ModelRequest& request, std::string& notice) {
     const std::string& device = request.device;
     if (device.starts_with("cuda")) {
         const int ordinal = device.size() > 5 ? std::atoi(device.c_str() + 5) : 0;
@@ -28,6 +30,7 @@ std::shared_ptr<Backend> make_backend(const ModelRequest& request) {
     CpuOptions cpu;
     cpu.threads = request.threads;
     cpu.share_with_window = true;
+    if (device == "auto") return make_automatic_backend(cpu, notice);
     return make_cpu_backend(cpu);
 }
 
@@ -79,7 +82,8 @@ EstimateReport estimate(const ModelRequest& request) {
     report.quantization = source->quantization();
     report.file_bytes = source->file_bytes();
     report.trained_context = source->config().max_position;
-    report.memory = estimate_memory(*source, make_backend(request)->device(), request.load);
+    std::string notice;
+    report.memory = estimate_memory(*source, make_backend(request, notice)->device(), request.load);
     return report;
 }
 
@@ -88,7 +92,9 @@ LoadedEngine load(const ModelRequest& request, const std::function<void(const Lo
     const std::filesystem::path path = resolve_model(request.path.string());
     LoadedEngine loaded;
     loaded.info.estimate = estimate(request).memory;
-    const std::shared_ptr<Backend> backend = make_backend(request);
+    std::string notice;
+    const std::shared_ptr<Backend> backend = make_backend(request, notice);
+    if (!notice.empty()) std::fprintf(stderr, "recto: %s\n", notice.c_str());
     LoadOptions options = request.load;
     options.context = request.engine.max_model_len;
     loaded.model = load_model(path, backend, options, progress, cancel);

@@ -1,0 +1,30 @@
+#include "engine/choose_device.h"
+
+#include <cctype>
+#include <filesystem>
+
+namespace recto {
+
+bool nvidia_card_present() {
+    constexpr std::string_view prefix =
+        "nvidia";  // nvidia0, nvidia1, …; not nvidiactl, which stands for the driver
+    std::error_code error;
+    for (std::filesystem::directory_iterator it("/dev", error), end; !error && it != end;
+         it.increment(error)) {
+        const std::string name = it->path().filename().string();
+        if (name.size() > prefix.size() && name.starts_with(prefix) &&
+            std::isdigit(static_cast<unsigned char>(name[prefix.size()])))
+            return true;
+    }
+    return false;
+}
+
+std::unique_ptr<Backend> make_automatic_backend(const CpuOptions& cpu, std::string& notice) {
+    notice.clear();
+    std::string why;
+    if (auto card = make_cuda_backend(0, why)) return card;
+    if (nvidia_card_present()) notice = "the CPU is used although there is an NVIDIA card: " + why;
+    return make_cpu_backend(cpu);
+}
+
+}  // namespace recto

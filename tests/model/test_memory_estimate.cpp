@@ -1,0 +1,128 @@
+// What a model needs of a device, on made-up cards: the arithmetic of budgets and of layers kept in host
+// memory. Expected values: the sizes that the starter's header states, added up by hand in the comments.
+// Before Qt, whose keyword macros would rewrite StepBatch::slots.
+#include "support/model_data.h"
+
+#include <QTest>
+
+#include "engine/choose_device.h"
+#include "kernels/error.h"
+#include "support/registry.h"
+
+using namespace recto;
+using namespace recto::test;
+
+namespace {
+
+constexpr std::uint64_t mib = 1 << 20;
+// Of the starter: embedding Q8_0 49152 × 576 × 34/32 = 30,081,024; the last norm 2,304; a layer 2,211,840 of
+// Q4_1 (3,538,944 weights × 20/32) and two norms of 2,304.
+constexpr std::uint64_t layer_bytes = 2'211'840 + 4'608, other_bytes = 30'081'024 + 2'304;
+constexpr int layers = 30;
+
+DeviceInfo card(std::uint64_t free_bytes) {
+    DeviceInfo device;
+    device.kind = "cuda";
+    device.activation = DType::f16;
+    device.memory_total = device.memory_free = free_bytes;
+    return device;
+}
+
+}  // namespace
+
+class TestMemoryEstimate : public QObject {
+    Q_OBJECT
+
+  private slots:
+    void initTestCase() { source_ = open_model(starter_path()); }
+
+    void everything_fits() {
+        const MemoryEstimate e = estimate_memory(*source_, card(80'000 * mib));
+        QCOMPARE(e.weight_bytes, other_bytes + layers * layer_bytes);
+        QCOMPARE(e.host_weight_bytes, 0U);
+        QVERIFY(e.host_layers.empty());
+        QCOMPARE(e.budget_bytes, std::uint64_t(double(80'000 * mib) * 0.9));
+        QVERIFY(e.fits && e.needed_offload_bytes == 0);
+        QCOMPARE(e.longest_context, 8192);
+    }
+
+    // The CPU gives all that is free; the card's share and offload are none of its business.
+    void the_cpu_has_no_budget() {
+        DeviceInfo cpu = card(2'000 * mib);
+        cpu.kind = "cpu";
+        LoadOptions options;
+        options.gpu_memory_utilization = 0.05;
+        options.cpu_offload_bytes = 20 * mib;
+        const MemoryEstimate e = estimate_memory(*source_, cpu, options);
+        QCOMPARE(e.budget_bytes, 2'000 * mib);
+        QCOMPARE(e.host_weight_bytes, 0U);
+    }
+
+    // A card takes 8,192 rows of 16-bit activations and 256 rows of logits a step, the CPU 512 and 16 of 32
+    // bits.
+    void the_workspace_is_the_devices() {
+        const MemoryEstimate e = estimate_memory(*source_, card(80'000 * mib));
+        // Residual and norm 576 × 6, q|k|v 960 × 2, attention 576 × 2, gated 1536 × 2, RoPE 64 × 4; logits
+        // and the gathered rows (49152 + 576 + 1) × 4.
+        const std::uint64_t expected = 8192ULL * (3456 + 1920 + 1152 + 3072 + 256) + 256ULL * 198'916;
+        QVERIFY(e.workspace_bytes >= expected && e.workspace_bytes < expected + mib);
+    }
+
+    void offload_takes_whole_layers_evenly() {
+        LoadOptions options;
+        options.cpu_offload_bytes = 9 * layer_bytes + 1;
+        const MemoryEstimate e = estimate_memory(*source_, card(80'000 * mib), options);
+        QCOMPARE(e.host_weight_bytes, 10 * layer_bytes);
+        // Two layers at a time pass through the card.
+        QCOMPARE(e.weight_bytes, other_bytes + (layers - 10 + 2) * layer_bytes);
+        QCOMPARE(e.host_layers, (std::vector<int>{1, 4, 7, 10, 13, 16, 19, 22, 25, 28}));
+    }
+
+    void more_than_all_layers_is_all() {
+        LoadOptions options;
+        options.cpu_offload_bytes = 1'000 * mib;
+        const MemoryEstimate e = estimate_memory(*source_, card(80'000 * mib), options);
+        QCOMPARE(e.host_layers.size(), std::size_t(layers));
+        QCOMPARE(e.host_layers.front(), 0);
+        QCOMPARE(e.host_layers.back(), layers - 1);
+    }
+
+    // Room for 2,048 tokens of 23,040 bytes, 47,185,920 bytes, is what 22 layers free; two more pass through
+    // the card.
+    void the_needed_offload_is_named() {
+        const MemoryEstimate all = estimate_memory(*source_, card(80'000 * mib));
+        LoadOptions options;
+        options.gpu_memory_utilization = 1;
+        const DeviceInfo small = card(all.weight_bytes + all.workspace_bytes);
+        const MemoryEstimate e = estimate_memory(*source_, small, options);
+        QCOMPARE(e.longest_context, 0);
+        QCOMPARE(e.needed_offload_bytes, 24 * layer_bytes);
+        options.cpu_offload_bytes = e.needed_offload_bytes;
+        const MemoryEstimate offloaded = estimate_memory(*source_, small, options);
+        QCOMPARE(offloaded.host_layers.size(), 24U);
+        QVERIFY(offloaded.longest_context >= 2048);
+        QCOMPARE(offloaded.needed_offload_bytes, 0U);
+    }
+
+    void no_offload_helps_a_card_that_is_too_small() {
+        const MemoryEstimate e = estimate_memory(*source_, card(40 * mib));
+        QCOMPARE(e.longest_context, 0);
+        QCOMPARE(e.needed_offload_bytes, 0U);
+    }
+
+    void less_than_the_full_context() {
+        const MemoryEstimate all = estimate_memory(*source_, card(80'000 * mib));
+        LoadOptions options;
+        options.gpu_memory_utilization = 0.5;
+        const std::uint64_t budget = all.weight_bytes + all.workspace_bytes + 1000 * all.kv_bytes_per_token;
+        const MemoryEstimate e = estimate_memory(*source_, card(2 * budget), options);
+        QCOMPARE(e.longest_context, 1000);
+        QVERIFY(!e.fits);
+    }
+
+  private:
+    std::unique_ptr<ModelSource> source_;
+};
+
+RECTO_TEST_CLASS(TestMemoryEstimate);
+#include "test_memory_estimate.moc"
