@@ -73,11 +73,7 @@ class CudaBackend final : public Backend {
         check(cudaSetDevice(ordinal), "choosing the card");
         check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
     }
-    ~CudaBackend() override {
-        for (auto& graph : graphs_)
-            cudaGraphExecDestroy(graph.exec);
-        cudaStreamDestroy(stream_);
-    }
+    ~CudaBackend() override { cudaStreamDestroy(stream_); }
 
     DeviceInfo device() const override {
         DeviceInfo info;
@@ -127,7 +123,8 @@ class CudaBackend final : public Backend {
         return std::make_unique<cuda::StepPacket>(*this, limits);
     }
     void upload_batch(DeviceBatch& batch, const StepBatch& step) override {
-        packet(batch).fill(step, stream_);
+        current_ = &packet(batch);
+        current_->fill(step, stream_);
     }
 
     void run(const GraphKey& key, const std::function<void()>& enqueue) override {
@@ -135,9 +132,9 @@ class CudaBackend final : public Backend {
             enqueue();
             return;
         }
-        const auto found =
-            std::find_if(graphs_.begin(), graphs_.end(), [&](const Graph& g) { return g.key == key; });
-        cudaGraphExec_t exec = found != graphs_.end() ? found->exec : capture(key, enqueue);
+        assert(current_);
+        cudaGraphExec_t exec = current_->find_graph(key);
+        if (!exec) exec = capture(key, enqueue);
         check(cudaGraphLaunch(exec, stream_), "replaying the step's graph");
     }
 
@@ -201,11 +198,6 @@ class CudaBackend final : public Backend {
     }
 
   private:
-    struct Graph {
-        GraphKey key;
-        cudaGraphExec_t exec;
-    };
-
     static cuda::StepPacket& packet(DeviceBatch& batch) { return static_cast<cuda::StepPacket&>(batch); }
     static cuda::BatchView view(const DeviceBatch& batch) {
         return static_cast<const cuda::StepPacket&>(batch).view();
@@ -229,14 +221,14 @@ class CudaBackend final : public Backend {
         const cudaError_t status = cudaGraphInstantiate(&exec, graph, 0);
         cudaGraphDestroy(graph);
         check(status, "instantiating a graph");
-        graphs_.push_back({key, exec});
+        current_->keep_graph(key, exec);
         return exec;
     }
 
     int ordinal_;
     cudaDeviceProp properties_;
     cudaStream_t stream_ = nullptr;
-    std::vector<Graph> graphs_;  // few: one a batch size
+    cuda::StepPacket* current_ = nullptr;  // uploaded last: the one whose step is run
 };
 
 }  // namespace

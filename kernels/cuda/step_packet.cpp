@@ -119,7 +119,17 @@ StepPacket::StepPacket(Backend& backend, const BatchLimits& limits)
 }
 
 StepPacket::~StepPacket() {
+    // Nobody may have waited for the last steps.
+    for (const Fetch& f : fetches_)
+        cudaEventSynchronize(f.arrived);
+    for (const Graph& g : graphs_)
+        cudaGraphExecDestroy(g.exec);
     release();
+}
+
+cudaGraphExec_t StepPacket::find_graph(const GraphKey& key) const {
+    const auto found = std::ranges::find(graphs_, key, &Graph::key);
+    return found == graphs_.end() ? nullptr : found->exec;
 }
 
 void StepPacket::release() {

@@ -31,6 +31,11 @@ class StepPacket final : public DeviceBatch {
     const RowDraw* draws() const { return draws_; }
     RowPart* parts() const { return parts_; }
 
+    // Graphs that were captured over this packet's arrays. They hold the addresses of whatever else their
+    // step used, which belongs to the packet's owner, and so end with it.
+    cudaGraphExec_t find_graph(const GraphKey& key) const;  // null: none yet
+    void keep_graph(const GraphKey& key, cudaGraphExec_t graph) { graphs_.push_back({key, graph}); }
+
     void fetch(cudaStream_t stream);
     std::span<const std::int32_t> drawn(int fetches_ago);
 
@@ -50,6 +55,11 @@ class StepPacket final : public DeviceBatch {
         cudaEvent_t arrived = nullptr;
     };
 
+    struct Graph {
+        GraphKey key;
+        cudaGraphExec_t exec = nullptr;
+    };
+
     void place_tables(const StepBatch& step);  // fills table_rows_, and makes room for what is new
     void release();
 
@@ -66,6 +76,7 @@ class StepPacket final : public DeviceBatch {
     std::array<Upload, 2> uploads_;
     std::array<Fetch, 2> fetches_;
     std::uint64_t steps_ = 0, fetched_ = 0;
+    std::vector<Graph> graphs_;                               // few: one a decode bucket
     std::vector<Table> known_;                                // [max_sequences]
     std::unordered_map<std::uint64_t, std::int32_t> row_of_;  // sequence id → index into known_
     std::vector<std::int32_t> table_rows_;                    // [sequences] index into known_
