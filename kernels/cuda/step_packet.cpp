@@ -65,6 +65,7 @@ void wait_for(cudaEvent_t event, const char* what) {
         const cudaError_t status = cudaEventQuery(event);
         if (status == cudaSuccess) return;
         if (status != cudaErrorNotReady) check(status, what);
+        cudaGetLastError();  // "not ready" is kept like an error, and the next launch would report it
     } while (std::chrono::steady_clock::now() < until);
     check(cudaEventSynchronize(event), what);
 }
