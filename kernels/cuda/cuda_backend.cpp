@@ -90,8 +90,6 @@ class CudaBackend final : public Backend {
     }
     ~CudaBackend() override {
         loader_.reset();
-        for (auto& graph : graphs_)
-            cudaGraphExecDestroy(graph.exec);
         cudaStreamDestroy(stream_);
     }
 
@@ -176,7 +174,8 @@ class CudaBackend final : public Backend {
         return std::make_unique<cuda::StepPacket>(*this, limits, properties_.multiProcessorCount, properties_.major);
     }
     void upload_batch(DeviceBatch& batch, const StepBatch& step) override {
-        packet(batch).fill(step, stream_);
+        current_ = &packet(batch);
+        current_->fill(step, stream_);
     }
 
     void run(const GraphKey& key, const std::function<void()>& enqueue) override {
@@ -184,9 +183,9 @@ class CudaBackend final : public Backend {
             enqueue();
             return;
         }
-        const auto found =
-            std::find_if(graphs_.begin(), graphs_.end(), [&](const Graph& g) { return g.key == key; });
-        cudaGraphExec_t exec = found != graphs_.end() ? found->exec : capture(key, enqueue);
+        cuda::GraphCache& graphs = current_ ? current_->graphs() : graphs_;
+        cudaGraphExec_t exec = graphs.find(key, generation_);
+        if (!exec) graphs.keep(key, exec = capture(enqueue));
         check(cudaGraphLaunch(exec, stream_), "replaying the step's graph");
     }
 
@@ -260,11 +259,6 @@ class CudaBackend final : public Backend {
     }
 
   private:
-    struct Graph {
-        GraphKey key;
-        cudaGraphExec_t exec;
-    };
-
     static cuda::StepPacket& packet(DeviceBatch& batch) { return static_cast<cuda::StepPacket&>(batch); }
     static cuda::BatchView view(const DeviceBatch& batch) {
         return static_cast<const cuda::StepPacket&>(batch).view();
@@ -274,13 +268,10 @@ class CudaBackend final : public Backend {
     }
 
     void reserve(std::int64_t rows) {
-        if (!tiles_ || !linears_.reserve(rows)) return;
-        for (auto& graph : graphs_)
-            cudaGraphExecDestroy(graph.exec);
-        graphs_.clear();
+        if (tiles_ && linears_.reserve(rows)) ++generation_;
     }
 
-    cudaGraphExec_t capture(const GraphKey& key, const std::function<void()>& enqueue) {
+    cudaGraphExec_t capture(const std::function<void()>& enqueue) {
         check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "beginning a graph");
         cudaGraph_t graph = nullptr;
         try {
@@ -295,7 +286,6 @@ class CudaBackend final : public Backend {
         const cudaError_t status = cudaGraphInstantiate(&exec, graph, 0);
         cudaGraphDestroy(graph);
         check(status, "instantiating a graph");
-        graphs_.push_back({key, exec});
         return exec;
     }
 
@@ -305,7 +295,9 @@ class CudaBackend final : public Backend {
     cudaStream_t stream_ = nullptr;
     cuda::LinearRunner linears_;
     std::unique_ptr<cuda::WeightLoader> loader_;
-    std::vector<Graph> graphs_;  // few: one a batch size
+    unsigned generation_ = 0;   // of the scratch memory that graphs hold addresses of
+    cuda::GraphCache graphs_;   // of operations without a step
+    cuda::StepPacket* current_ = nullptr;  // uploaded last: the one whose step is run
 };
 
 }  // namespace

@@ -65,6 +65,7 @@ void wait_for(cudaEvent_t event, const char* what) {
         const cudaError_t status = cudaEventQuery(event);
         if (status == cudaSuccess) return;
         if (status != cudaErrorNotReady) check(status, what);
+        cudaGetLastError();  // "not ready" is kept like an error, and the next launch would report it
     } while (std::chrono::steady_clock::now() < until);
     check(cudaEventSynchronize(event), what);
 }
@@ -122,6 +123,9 @@ StepPacket::StepPacket(Backend& backend, const BatchLimits& limits, int multipro
 }
 
 StepPacket::~StepPacket() {
+    // Nobody may have waited for the last steps.
+    for (const Fetch& f : fetches_)
+        cudaEventSynchronize(f.arrived);
     release();
 }
 

@@ -15,6 +15,7 @@
 
 #include "kernels/backend.h"
 #include "kernels/cuda/attention_state.h"
+#include "kernels/cuda/graph_cache.h"
 #include "kernels/cuda/kernels.h"
 
 namespace recto::cuda {
@@ -33,6 +34,8 @@ class StepPacket final : public DeviceBatch {
     const AttentionState& attention() const { return attention_; }
     const RowDraw* draws() const { return draws_; }
     RowPart* parts() const { return parts_; }
+
+    GraphCache& graphs() { return graphs_; }  // captured over this packet's arrays
 
     void fetch(cudaStream_t stream);
     std::span<const std::int32_t> drawn(int fetches_ago);
@@ -53,6 +56,7 @@ class StepPacket final : public DeviceBatch {
         cudaEvent_t arrived = nullptr;
     };
 
+
     void place_tables(const StepBatch& step);  // fills table_rows_, and makes room for what is new
     void release();
 
@@ -71,6 +75,7 @@ class StepPacket final : public DeviceBatch {
     std::array<Upload, 2> uploads_;
     std::array<Fetch, 2> fetches_;
     std::uint64_t steps_ = 0, fetched_ = 0;
+    GraphCache graphs_;
     std::vector<Table> known_;                                // [max_sequences]
     std::unordered_map<std::uint64_t, std::int32_t> row_of_;  // sequence id → index into known_
     std::vector<std::int32_t> table_rows_;                    // [sequences] index into known_

@@ -1,0 +1,43 @@
+// Captured graphs by key. They hold addresses: of a batch's arrays, with which the cache lives, and of scratch memory,
+// whose moving makes a new generation.
+#pragma once
+#include <cuda_runtime.h>
+
+#include <vector>
+
+#include "kernels/backend.h"
+
+namespace recto::cuda {
+
+class GraphCache {
+  public:
+    GraphCache() = default;
+    ~GraphCache() { clear(); }
+    GraphCache(const GraphCache&) = delete;
+    GraphCache& operator=(const GraphCache&) = delete;
+
+    cudaGraphExec_t find(const GraphKey& key, unsigned generation) {  // null: none yet
+        if (generation != generation_) clear();
+        generation_ = generation;
+        for (const Graph& g : graphs_)
+            if (g.key == key) return g.exec;
+        return nullptr;
+    }
+    void keep(const GraphKey& key, cudaGraphExec_t graph) { graphs_.push_back({key, graph}); }
+
+  private:
+    struct Graph {
+        GraphKey key;
+        cudaGraphExec_t exec = nullptr;
+    };
+    void clear() {
+        for (const Graph& g : graphs_)
+            cudaGraphExecDestroy(g.exec);
+        graphs_.clear();
+    }
+
+    std::vector<Graph> graphs_;  // few: one a decode bucket
+    unsigned generation_ = 0;
+};
+
+}  // namespace recto::cuda
