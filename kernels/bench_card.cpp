@@ -125,7 +125,7 @@ void bench_card(Backend& backend, const std::string& filter, const Printer& show
     const auto wanted = [&](const std::string& name) {
         return filter.empty() || name.find(filter) != std::string::npos;
     };
-    if (!wanted("7B")) return;
+    if (!filter.empty() && filter.find("7B") == std::string::npos) return;
     Printer print = shown;
     print.top.read_bytes_s = copy_bytes_s(backend);
     {
@@ -144,7 +144,7 @@ void bench_card(Backend& backend, const std::string& filter, const Printer& show
         grouped_form(QuantInt::u4, 32, ScaleForm::f16_times_u6, OffsetForm::f16_times_u6, "Q4_K"),
         grouped_form(QuantInt::i8, 32, ScaleForm::f16, OffsetForm::none, "Q8_0")};
     for (const WeightForm& form : forms) {
-        if (!wanted(std::string("7B ") + form.source_name)) continue;
+        if (!wanted(std::string("7B ") + form.source_name) && filter.size() > 3) continue;
         std::vector<std::unique_ptr<PackedWeight>> weights;  // [layer][product]
         for (int l = 0; l < layers; ++l) {
             for (const Product& p : products()) {

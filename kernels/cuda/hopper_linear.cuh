@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(hopper_threads<Kind, Tokens>, 1)
     let_next_start();
     if (threadIdx.x == 0) {
         for (int i = 0; i < a.stages; ++i) {
-            barrier_init(full + i * 8, 1);
+            barrier_init(full + i * 8, a.producers);
             barrier_init(empty + i * 8, 8);  // the warps that read one stage
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -45,8 +45,8 @@ __global__ void __launch_bounds__(hopper_threads<Kind, Tokens>, 1)
     __syncthreads();
     if (threadIdx.x < 128) {
         if constexpr (!thin<Kind, Tokens>) give_registers<56>();
-        if (threadIdx.x < 32) {
-            Producer<Kind, Tokens> producer{a, &x_map, &w_map, ring, full, layout, int(threadIdx.x)};
+        if (threadIdx.x % 32 == 0) {
+            Producer<Kind, Tokens> producer{a, &x_map, &w_map, ring, full, layout, int(threadIdx.x) / 32};
             producer.run(empty);
         }
         return;
@@ -60,17 +60,6 @@ __global__ void __launch_bounds__(hopper_threads<Kind, Tokens>, 1)
     else
         WideConsumer<Kind, T, Tokens>{a, ring, full, empty, shared, layout, epilogue, group, thread}.run();
 #endif
-}
-
-// What the copies of one stage bring.
-template <TileKind Kind>
-std::uint32_t stage_bytes(const TileWeight& w, int tokens) {
-    const auto k = std::uint32_t(stage_k(tokens));
-    const std::uint32_t x = std::uint32_t(tokens) * k * 2;
-    if (Kind == TileKind::dense) return x + tile_rows * k * 2;
-    const std::uint32_t values = std::uint32_t(tile_rows * w.groups_a_chunk());
-    const std::uint32_t second = w.mode == SecondPlane::none ? 0 : w.mode == SecondPlane::zero_u8 ? values : values * 2;
-    return x + tile_rows * k / (Kind == TileKind::u8 ? 1 : 2) + values * 2 + second;
 }
 
 template <TileKind Kind>
@@ -98,7 +87,7 @@ void launch_hopper(cudaStream_t stream, Tensor x, const TileWeight& w, const Til
     a.chunks_a_group = std::max(1, w.group_size / chunk_k);
     while (a.group_shift < 3 && (16 << a.group_shift) < w.group_size)
         ++a.group_shift;
-    a.stage_bytes = stage_bytes<Kind>(w, Tokens);
+    a.producers = Kind != TileKind::dense && w.mode == SecondPlane::none ? producer_warps - 1 : producer_warps;
     assert(a.run == 0 || (std::size_t(shape.grid) * 2 * 2 * Tokens / 2 * 128 <= scratch.partial_floats &&
                           std::size_t(a.row_tiles * a.token_tiles) * 2 <= scratch.counter_count));
     const CUtensorMap x_map = tile_map(x.data, w.dtype, x.rows, x.cols, x.row_stride, Tokens);

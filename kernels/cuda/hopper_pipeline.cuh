@@ -33,7 +33,7 @@ struct HopperArgs {
     int groups_a_chunk;   // stored for 128 inputs
     int chunks_a_group;   // 1, or more where groups are longer than 128
     int group_shift;      // log2 of a group's fragments of 16 inputs, at most 3
-    std::uint32_t stage_bytes;  // that arrive
+    int producers;        // warps that fill a stage
 };
 
 // Bytes of one stage: the weights of 128 rows, their scales, and the tokens.
@@ -147,27 +147,30 @@ struct Pieces {
     }
 };
 
-// One warp. Each lane asks for one part of every stage, so that asking costs one instruction a stage and not one a part:
-// a single thread would take longer than the memory.
+// Four warps, one thread of each. Asking the copy engine for one part of a stage costs a thread about a hundred clocks,
+// and a stage has up to ten parts: one thread alone would be slower than the memory. So the warps share the parts, and
+// every one arrives at the stage's barrier with the bytes that it asked for.
+constexpr int producer_warps = 4;
+
 template <TileKind Kind, int Tokens>
 struct Producer {
     static constexpr int stage_inputs = stage_k(Tokens);
     static constexpr int per = stage_inputs / tile_k;  // k tiles a stage
-    static constexpr int boxes = Kind == TileKind::dense ? per * tile_rows / dense_box_rows : 0;  // of dense weights
-    static constexpr int first_x = 8;  // lanes before: weights; from here on: tokens
+    static constexpr int row_boxes = tile_rows / dense_box_rows;
+    static constexpr std::uint32_t tile_bytes = block_rows * tile_k / (Kind == TileKind::u8 ? 1 : 2);
 
     const HopperArgs& a;
     const CUtensorMap* x_map;
     const CUtensorMap* w_map;
     std::uint32_t ring, full;
     StageLayout layout;
-    int lane;
+    int warp;  // 0 … 3: 0 … 2 ask for weights, 3 for tokens
 
-    // What this lane asks for.
-    std::uint32_t to = 0;     // inside a stage
-    std::uint32_t bytes = 0;  // of a bulk copy; 0: none
-    const std::uint8_t* from = nullptr;
-    int box_k = 0, box_row = 0;
+    // Of this warp: two bulk copies a stage, or boxes of the piece at hand.
+    const std::uint8_t* from[2] = {};
+    std::uint32_t bytes = 0;       // of one bulk copy
+    std::uint32_t unit = 0;        // bytes of a group's values, or of a stage's tiles
+    int box_row = 0, half = 0;
 
     __device__ int group_of(int k) const {
         const int chunk = k * stage_inputs / chunk_k;
@@ -175,93 +178,76 @@ struct Producer {
     }
 
     __device__ void begin(const Piece& p) {
-        if (lane >= first_x) {
-            const int t = lane - first_x;
-            to = layout.x + std::uint32_t(t * Tokens) * 128;
-            box_k = t * tile_k;
+        if (warp == 3) {
             box_row = p.token_tile * Tokens;
         } else if constexpr (Kind == TileKind::dense) {
-            const int t = lane / (tile_rows / dense_box_rows), box = lane % (tile_rows / dense_box_rows);
-            to = layout.weights + std::uint32_t(t * tile_rows + box * dense_box_rows) * 128;
-            box_k = t * tile_k;
-            box_row = p.row_tile * tile_rows + box * dense_box_rows;
-            if (a.w.gated)  // boxes alternate: 32 gate rows, the 32 up rows that belong to them
-                box_row = p.row_tile * block_rows + box / 2 * dense_box_rows + (box % 2) * (a.w.rows / 2);
+            box_row = a.w.gated ? p.row_tile * block_rows : p.row_tile * tile_rows;
+            half = a.w.rows / 2;
         } else {
-            constexpr std::uint32_t tile_bytes = block_rows * tile_k / (Kind == TileKind::u8 ? 1 : 2);
-            const int b = lane % 2;
-            // The last tile may have one block: the other warpgroup gets it twice and writes nothing.
-            const long long block = min(p.row_tile * 2 + b, a.w.blocks - 1);
-            const std::uint32_t values = std::uint32_t(block_rows * a.groups_a_chunk);
-            if (lane < 2) {
-                from = static_cast<const std::uint8_t*>(a.w.data) + block * a.w.chunks * 2 * tile_bytes;
-                bytes = per * tile_bytes;
-                to = layout.weights + std::uint32_t(b) * bytes;
-            } else if (lane < 4) {
-                from = reinterpret_cast<const std::uint8_t*>(a.w.scale + block * a.w.groups * block_rows);
-                bytes = values * 2;
-                to = layout.scale + std::uint32_t(b) * bytes;
-            } else if (lane < 6 && a.w.mode != SecondPlane::none) {
-                const int width = a.w.mode == SecondPlane::zero_u8 ? 1 : 2;
-                from = static_cast<const std::uint8_t*>(a.w.second) + block * a.w.groups * block_rows * width;
-                bytes = values * std::uint32_t(width);
-                to = layout.second + std::uint32_t(b) * bytes;
+            const int width = warp == 2 && a.w.mode == SecondPlane::zero_u8 ? 1 : 2;
+            unit = warp == 0 ? per * tile_bytes : std::uint32_t(block_rows * width);
+            bytes = warp == 0 ? unit : unit * std::uint32_t(a.groups_a_chunk);
+            const void* plane = warp == 0 ? a.w.data : warp == 1 ? a.w.scale : a.w.second;
+            const std::size_t block_bytes =
+                warp == 0 ? std::size_t(a.w.chunks) * 2 * tile_bytes : std::size_t(a.w.groups) * unit;
+#pragma unroll
+            for (int b = 0; b < 2; ++b) {
+                // The last tile may have one block: the other warpgroup gets it twice and writes nothing.
+                const int block = min(p.row_tile * 2 + b, a.w.blocks - 1);
+                from[b] = static_cast<const std::uint8_t*>(plane) + std::size_t(block) * block_bytes;
             }
         }
     }
 
     // `k` counts stages inside the tile.
-    __device__ void ask_weights(int k, std::uint32_t stage) const {
-        const std::uint32_t at = ring + stage * layout.bytes + to, bar = full + stage * 8;
-        if (lane == 0) barrier_expect(bar, a.stage_bytes);
-        __syncwarp();
-        if constexpr (Kind == TileKind::dense) {
-            if (lane < boxes) copy_box(at, w_map, k * stage_inputs + box_k, box_row, bar);
-        } else if (lane < 6 && bytes > 0) {
-            const std::size_t offset =
-                lane < 2 ? std::size_t(k) * bytes
-                         : std::size_t(group_of(k)) * block_rows * (lane < 4 || a.w.mode == SecondPlane::offset_16 ? 2 : 1);
-            copy_bulk(at, from + offset, bytes, bar);
+    __device__ void ask(int k, std::uint32_t stage) const {
+        const std::uint32_t at = ring + stage * layout.bytes, bar = full + stage * 8;
+        if (warp == 3) {
+            barrier_expect(bar, std::uint32_t(Tokens) * stage_inputs * 2);
+#pragma unroll
+            for (int t = 0; t < per; ++t)
+                copy_box(at + layout.x + std::uint32_t(t * Tokens) * 128, x_map, (k * per + t) * tile_k, box_row, bar);
+        } else if constexpr (Kind == TileKind::dense) {
+            constexpr int boxes = per * row_boxes;
+            const int first = warp * boxes / 3, last = (warp + 1) * boxes / 3;
+            barrier_expect(bar, std::uint32_t(last - first) * dense_box_rows * 128);
+            for (int i = first; i < last; ++i) {
+                const int t = i / row_boxes, box = i % row_boxes;
+                // Of a gated weight boxes alternate: 32 gate rows, the 32 up rows that belong to them.
+                const int row = a.w.gated ? box_row + box / 2 * dense_box_rows + (box % 2) * half
+                                          : box_row + box * dense_box_rows;
+                copy_box(at + layout.weights + std::uint32_t(t * tile_rows + box * dense_box_rows) * 128, w_map,
+                         (k * per + t) * tile_k, row, bar);
+            }
+        } else {
+            const std::size_t offset = std::size_t(warp == 0 ? k : group_of(k)) * unit;
+            const std::uint32_t to = at + (warp == 0 ? layout.weights : warp == 1 ? layout.scale : layout.second);
+            barrier_expect(bar, 2 * bytes);
+            copy_bulk(to, from[0] + offset, bytes, bar);
+            copy_bulk(to + bytes, from[1] + offset, bytes, bar);
         }
-    }
-    __device__ void ask_tokens(int k, std::uint32_t stage) const {
-        if (lane >= first_x && lane < first_x + per)
-            copy_box(ring + stage * layout.bytes + to, x_map, k * stage_inputs + box_k, box_row, full + stage * 8);
     }
 
+    __device__ bool idle() const { return Kind != TileKind::dense && warp == 2 && a.w.mode == SecondPlane::none; }
+
     __device__ void run(std::uint32_t empty) {
+        if (idle()) return;
         constexpr int per_chunk = chunk_k / stage_inputs;
+        if (warp == 3) wait_for_previous();  // weights are asked for before the inputs are known to be there
         Pieces pieces(a);
-        Piece p{};
-        bool more = pieces.next(p);
-        int k = p.first * per_chunk;
-        // Weights of the first stages, before the inputs are known to be there.
-        int early = 0;
-        if (more) {
+        std::uint32_t stage = 0, lap = 0;
+        for (Piece p{}; pieces.next(p);) {
             begin(p);
-            for (; early < a.stages && k + early < p.last * per_chunk; ++early)
-                ask_weights(k + early, std::uint32_t(early));
-        }
-        wait_for_previous();
-        for (int i = 0; i < early; ++i)
-            ask_tokens(k + i, std::uint32_t(i));
-        k += early;
-        std::uint32_t stage = std::uint32_t(early == a.stages ? 0 : early), lap = early == a.stages ? 1 : 0;
-        while (more) {
-            for (; k < p.last * per_chunk; ++k) {
+            for (int k = p.first * per_chunk; k < p.last * per_chunk; ++k) {
                 if (lap > 0) barrier_wait(empty + stage * 8, (lap - 1) & 1);
-                ask_weights(k, stage);
-                ask_tokens(k, stage);
+                ask(k, stage);
                 if (++stage == std::uint32_t(a.stages)) {
                     stage = 0;
                     ++lap;
                 }
             }
-            more = pieces.next(p);
-            if (!more) break;
-            begin(p);
-            k = p.first * per_chunk;
         }
+        if (warp != 3) wait_for_previous();
     }
 };
 
