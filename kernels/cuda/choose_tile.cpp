@@ -29,7 +29,8 @@ double weight_bytes(const TileWeight& w) {  // of 128 rows and 128 inputs
 double chunk_clocks(const TileWeight& w, int tokens, double share_of_memory) {
     const double rate = 2048 * (tokens >= 256 ? 0.9 : tokens >= 128 ? 0.82 : 0.6);
     const double compute = 2.0 * block_rows * chunk_k * tokens / rate;
-    const double unpack = w.kind == TileKind::dense ? 0 : tokens <= 32 ? 330 : 500;
+    const bool whole_scales = w.kind == TileKind::u4 && w.group_size >= chunk_k && w.dtype == DType::f16;
+    const double unpack = w.kind == TileKind::dense ? 0 : tokens > 32 ? 500 : whole_scales ? 280 : 520;
     return std::max({compute, unpack, weight_bytes(w) / share_of_memory});
 }
 
@@ -50,7 +51,7 @@ TileShape choose_tile(const TileWeight& w, std::int64_t rows, int multiprocessor
             const std::int64_t run = std::max<std::int64_t>(2, (tiles * chunks + multiprocessors - 1) / multiprocessors);
             s.run = int(run);
             s.grid = int((tiles * chunks + run - 1) / run);
-            clocks = double(run) * chunk_clocks(w, tokens, bytes_a_clock) + 1.5 * block_overhead + 4 * partial;
+            clocks = double(run) * chunk_clocks(w, tokens, bytes_a_clock) + block_overhead + 2 * partial;
         } else if (splits > 1) {
             const std::int64_t run = (chunks + splits - 1) / splits, parts = (chunks + run - 1) / run;
             if (tiles * parts > multiprocessors) return;  // partial sums have room for one block an SM
@@ -58,7 +59,7 @@ TileShape choose_tile(const TileWeight& w, std::int64_t rows, int multiprocessor
             s.splits = int(parts);
             s.grid = int(tiles * parts);
             const double memory = std::min(most_bytes_a_clock, bytes_a_clock * sms / double(s.grid));
-            clocks = double(run) * chunk_clocks(w, tokens, memory) + block_overhead + partial * double(parts + 1);
+            clocks = double(run) * chunk_clocks(w, tokens, memory) + block_overhead + partial * double(parts);
         } else {
             s.grid = int(std::min<std::int64_t>(tiles, multiprocessors));
             // The last round's blocks share the memory among fewer.

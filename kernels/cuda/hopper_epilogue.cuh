@@ -18,7 +18,6 @@ struct TileEpilogue {
     static constexpr int values = Tokens / 2;
     const HopperArgs& a;
     float* slice;        // shared, [slice_tokens][slice_stride]
-    unsigned* arrived;   // shared
     int group;           // 0 or 1: which 64 rows
     int thread;          // 0 … 127
 
@@ -31,37 +30,38 @@ struct TileEpilogue {
     }
 
   private:
-    // Sums of the tile's pieces in the order of the inputs. False: another block will write the tile.
+    // A tile that several blocks share belongs to the one that has its first inputs; the others leave their sums in
+    // `partials`, and the owner adds them in the order of the inputs. It rarely waits: a block meets the end of one
+    // tile at the beginning of its run and the beginning of another at its end. And it never waits in vain: blocks
+    // are no more than multiprocessors, so all of them run. False: another block will write the tile.
     __device__ bool gather(float (&d)[values], const Piece& p) {
         if (p.first == 0 && p.last == a.w.chunks) return true;
         const int tile = p.token_tile * a.row_tiles + p.row_tile;
         const int begin = tile * a.w.chunks;
         // Blocks that share the tile.
-        const int first = a.splits > 0 ? tile * a.splits : begin / a.run;
-        const int last = a.splits > 0 ? first + a.splits - 1 : (begin + a.w.chunks - 1) / a.run;
-        const int mine = int(blockIdx.x);
-        // A block shares at most two tiles: the one its run begins in and the one it ends in.
-        const auto place = [&](int block) {
-            const int which = a.splits == 0 && block == first && block * a.run < begin ? 1 : 0;
-            return a.scratch.partials +
-                   ((std::size_t(block) * 2 + std::size_t(which)) * 2 + std::size_t(group)) * values * 128;
-        };
-        float* to = place(mine);
-#pragma unroll
-        for (int i = 0; i < values; ++i)
-            to[i * 128 + thread] = d[i];
-        __threadfence();
-        sync();
+        const int owner = a.splits > 0 ? tile * a.splits : begin / a.run;
+        const int last = a.splits > 0 ? owner + a.splits - 1 : (begin + a.w.chunks - 1) / a.run;
         unsigned* counter = a.scratch.counters + tile * 2 + group;
-        if (thread == 0) *arrived = atomicAdd(counter, 1U);
-        sync();
-        if (*arrived != unsigned(last - first)) return false;
-        __threadfence();
-        if (thread == 0) *counter = 0;
+        const auto place = [&](int block) {
+            return a.scratch.partials + (std::size_t(block) * 2 + std::size_t(group)) * values * 128;
+        };
+        if (p.first != 0) {
+            float* to = place(int(blockIdx.x));
 #pragma unroll
-        for (int i = 0; i < values; ++i)
-            d[i] = 0.0F;
-        for (int block = first; block <= last; ++block) {
+            for (int i = 0; i < values; ++i)
+                __stcg(to + i * 128 + thread, d[i]);
+            __threadfence();
+            sync();
+            if (thread == 0) atomicAdd(counter, 1U);
+            return false;
+        }
+        if (thread == 0) {
+            while (*static_cast<volatile unsigned*>(counter) != unsigned(last - owner)) {}
+            *counter = 0;
+            __threadfence();
+        }
+        sync();
+        for (int block = owner + 1; block <= last; ++block) {
             const float* from = place(block);
 #pragma unroll
             for (int i = 0; i < values; ++i)
@@ -70,9 +70,16 @@ struct TileEpilogue {
         return true;
     }
 
+    static constexpr int width = Tokens < slice_tokens ? Tokens : slice_tokens;
+    static constexpr int fours = width * block_rows / 4 / 128;  // of a slice, a thread
+
     __device__ void write(const float (&d)[values], const Piece& p) {
-        constexpr int width = Tokens < slice_tokens ? Tokens : slice_tokens;
         const int block = p.row_tile * 2 + group;
+        // The residual stream's values of the next slice are on their way while this one is written.
+        const bool adds = a.epilogue == Epilogue::add && a.out.dtype == DType::f32 && a.w.outputs % 4 == 0 &&
+                          a.out.row_stride % 4 == 0;
+        float4 before[fours];
+        if (adds) read_residual(before, block, p.token_tile * Tokens);
 #pragma unroll
         for (int s = 0; s < Tokens / width; ++s) {
             sync();  // the slice before was read
@@ -88,23 +95,64 @@ struct TileEpilogue {
             }
             sync();
             const int first = p.token_tile * Tokens + s * width;
-            if (a.w.gated)
-                write_gated(block, first, width);
-            else
-                write_plain(block, first, width);
+            if (a.w.gated) {
+                write_gated(block, first);
+            } else if (adds) {
+                float4 sum[fours];
+#pragma unroll
+                for (int i = 0; i < fours; ++i)
+                    sum[i] = before[i];
+                if (s + 1 < Tokens / width) read_residual(before, block, first + width);
+                add_residual(sum, block, first);
+            } else {
+                write_plain(block, first);
+            }
         }
     }
 
-    __device__ void write_plain(int block, int first, int width) const {
-        for (int i = thread; i < width * block_rows / 4; i += 128) {
-            const int token = i / (block_rows / 4), row = i % (block_rows / 4) * 4;
-            const int output = block * block_rows + row;
-            if (first + token >= a.tokens || output >= a.w.outputs) continue;
-            const float4 v = *reinterpret_cast<const float4*>(slice + token * slice_stride + row);
-            store_outputs(first + token, output, v);
+    // Place i of this thread in a slice: a token and four neighbouring rows.
+    __device__ bool place_of(int i, int block, int first, int& token, int& row) const {
+        const int n = i * 128 + thread;
+        token = n / (block_rows / 4);
+        row = n % (block_rows / 4) * 4;
+        return first + token < a.tokens && block * block_rows + row < a.w.outputs;
+    }
+    __device__ float4* residual_at(int block, int first, int token, int row) const {
+        return reinterpret_cast<float4*>(static_cast<float*>(a.out.data) +
+                                         (long long)(first + token) * a.out.row_stride + block * block_rows + row);
+    }
+    __device__ void read_residual(float4 (&before)[fours], int block, int first) const {
+#pragma unroll
+        for (int i = 0; i < fours; ++i) {
+            int token, row;
+            if (place_of(i, block, first, token, row)) before[i] = *residual_at(block, first, token, row);
         }
     }
-    __device__ void write_gated(int block, int first, int width) const {
+    __device__ void add_residual(float4 (&sum)[fours], int block, int first) const {
+#pragma unroll
+        for (int i = 0; i < fours; ++i) {
+            int token, row;
+            if (!place_of(i, block, first, token, row)) continue;
+            const float4 v = *reinterpret_cast<const float4*>(slice + token * slice_stride + row);
+            float4 b = make_float4(0, 0, 0, 0);
+            if (a.bias) {
+                const float* bias = a.bias + block * block_rows + row;
+                b = make_float4(bias[0], bias[1], bias[2], bias[3]);
+            }
+            *residual_at(block, first, token, row) = make_float4(sum[i].x + (v.x + b.x), sum[i].y + (v.y + b.y),
+                                                                 sum[i].z + (v.z + b.z), sum[i].w + (v.w + b.w));
+        }
+    }
+    __device__ void write_plain(int block, int first) const {
+#pragma unroll
+        for (int i = 0; i < fours; ++i) {
+            int token, row;
+            if (!place_of(i, block, first, token, row)) continue;
+            const float4 v = *reinterpret_cast<const float4*>(slice + token * slice_stride + row);
+            store_outputs(first + token, block * block_rows + row, v);
+        }
+    }
+    __device__ void write_gated(int block, int first) const {
         constexpr int half = block_rows / 2;
         for (int i = thread; i < width * half / 4; i += 128) {
             const int token = i / (half / 4), row = i % (half / 4) * 4;

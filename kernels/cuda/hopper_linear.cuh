@@ -9,8 +9,7 @@
 //
 // Work is cut in one of three ways (choose_tile): whole tiles; every tile into equal runs of inputs; or equal runs of
 // chunks whatever tile they belong to ("stream-K", Osama et al. 2023). Sums of a tile shared by several blocks meet in
-// `partials`; the last block to arrive adds them in the order of the inputs, so that the same launch gives the same
-// bits.
+// `partials` and are added in the order of the inputs, so that the same launch gives the same bits.
 #pragma once
 #include "kernels/cuda/hopper_thin.cuh"
 #include "kernels/cuda/hopper_wide.cuh"
@@ -30,7 +29,6 @@ __global__ void __launch_bounds__(hopper_threads<Kind, Tokens>, 1)
     extern __shared__ __align__(1024) std::uint8_t shared[];
     __shared__ __align__(8) std::uint64_t barriers[2 * most_stages];
     __shared__ __align__(16) float slices[2][slice_floats(Tokens)];
-    __shared__ unsigned arrived[2];
     const StageLayout layout = stage_layout<Kind>(Tokens, a.groups_a_chunk, a.w.mode);
     const std::uint32_t ring = std::uint32_t(__cvta_generic_to_shared(shared));
     const std::uint32_t full = std::uint32_t(__cvta_generic_to_shared(barriers)), empty = full + most_stages * 8;
@@ -54,7 +52,7 @@ __global__ void __launch_bounds__(hopper_threads<Kind, Tokens>, 1)
     if constexpr (!thin<Kind, Tokens>) take_registers<224>();
     const int warpgroup = int(threadIdx.x) / 128 - 1, group = warpgroup % 2, thread = int(threadIdx.x) % 128;
     wait_for_previous();
-    const TileEpilogue<Tokens> epilogue{a, slices[group], &arrived[group], group, thread};
+    const TileEpilogue<Tokens> epilogue{a, slices[group], group, thread};
     if constexpr (thin<Kind, Tokens>)
         ThinConsumer<Kind, T, Tokens>{a, ring, full, empty, shared, layout, epilogue, group, warpgroup / 2, thread}.run();
     else
@@ -88,7 +86,7 @@ void launch_hopper(cudaStream_t stream, Tensor x, const TileWeight& w, const Til
     while (a.group_shift < 3 && (16 << a.group_shift) < w.group_size)
         ++a.group_shift;
     a.producers = Kind != TileKind::dense && w.mode == SecondPlane::none ? producer_warps - 1 : producer_warps;
-    assert(a.run == 0 || (std::size_t(shape.grid) * 2 * 2 * Tokens / 2 * 128 <= scratch.partial_floats &&
+    assert(a.run == 0 || (std::size_t(shape.grid) * 2 * Tokens / 2 * 128 <= scratch.partial_floats &&
                           std::size_t(a.row_tiles * a.token_tiles) * 2 <= scratch.counter_count));
     const CUtensorMap x_map = tile_map(x.data, w.dtype, x.rows, x.cols, x.row_stride, Tokens);
     const CUtensorMap w_map =

@@ -23,7 +23,7 @@ void LinearRunner::expect(const TiledWeight& weight) {
 bool LinearRunner::reserve(std::int64_t max_rows) {
     bool moved = false;
     if (!partials_.data()) {
-        partials_ = DeviceMemory(std::size_t(multiprocessors_) * 2 * 2 * widest_tile / 2 * 128 * sizeof(float));
+        partials_ = DeviceMemory(std::size_t(multiprocessors_) * 2 * widest_tile / 2 * 128 * sizeof(float));
         counters_ = DeviceMemory(counter_count * sizeof(unsigned));
         check(cudaMemset(counters_.data(), 0, counters_.bytes()), "clearing counters");
         moved = true;

@@ -10,7 +10,7 @@
 namespace recto::cuda {
 
 // Dense products of more rows than this go through cuBLASLt.
-constexpr std::int64_t own_dense_rows = 64;
+constexpr std::int64_t own_dense_rows = 32;
 
 class LinearRunner {
   public:

@@ -85,8 +85,9 @@ __global__ void argmax_kernel(Tensor logits, int valid, int* ids) {
     if (threadIdx.x == 0) ids[blockIdx.x] = broken ? -1 : best_id[0];
 }
 
-// Rows of FP32 held in registers between the two passes; 16-bit results.
-constexpr int norm_threads = 256;
+// Rows of FP32 held in registers between the two passes; 16-bit results. Few rows take more threads each: their time is
+// that of one load after the other.
+template <int norm_threads>
 __global__ void __launch_bounds__(norm_threads) norm_rows_kernel(Tensor x, const float* weight, float eps, Tensor out) {
     __shared__ float scratch[33];
     let_next_start();
@@ -158,10 +159,12 @@ __global__ void columns_kernel(Tensor x, const int* order, Tensor out) {
 
 void rms_norm(cudaStream_t stream, Tensor x, const float* weight, float eps, Tensor out) {
     const dim3 grid(unsigned(x.rows));
-    const bool vectors = x.dtype == DType::f32 && out.dtype != DType::f32 && x.cols % 4 == 0 && x.row_stride % 4 == 0 &&
-                         out.row_stride % 4 == 0 && x.cols <= 4 * 4 * norm_threads;
-    if (vectors)
-        launch("rms_norm", norm_rows_kernel, grid, dim3(norm_threads), 0, stream, x, weight, eps, out);
+    const bool fours = x.dtype == DType::f32 && out.dtype != DType::f32 && x.cols % 4 == 0 && x.row_stride % 4 == 0 &&
+                       out.row_stride % 4 == 0;
+    if (fours && x.cols <= 16 * 256 && x.rows > 64)
+        launch("rms_norm", norm_rows_kernel<256>, grid, dim3(256), 0, stream, x, weight, eps, out);
+    else if (fours && x.cols <= 16 * 1024)
+        launch("rms_norm", norm_rows_kernel<1024>, grid, dim3(1024), 0, stream, x, weight, eps, out);
     else
         launch("rms_norm", rms_norm_kernel, grid, dim3(threads), 0, stream, x, weight, eps, out);
 }
