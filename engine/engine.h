@@ -33,8 +33,9 @@ struct EngineOptions {
     // where it is used up, and with 0, they are recomputed.
     std::uint64_t swap_space_bytes = 0;
     bool prefix_caching = true;
-    // On a device that computes while the host goes on, a step is planned and enqueued before the tokens of the
-    // one before it are looked at, where nothing needs them first. The answers are the same.
+    // On a device that computes while the host goes on, a step is planned and enqueued before the tokens of
+    // the one before it are looked at, where nothing needs them first. An answer depends on it only as far as
+    // a row's bits depend on its neighbours in a step.
     bool overlap = true;
     std::optional<DType> kv_dtype;      // default: the model's
     double chunk_target_seconds = 0.1;  // while others decode, prefill chunks are cut to about this step time

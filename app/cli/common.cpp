@@ -91,6 +91,8 @@ void add_common_options(CLI::App& command, CommonOptions& o) {
                     "requests that may wait to be started; more are refused; 0: no bound")
         ->check(CLI::Range(0, 1 << 30));
     command.add_flag("--no-prefix-caching", o.no_prefix_caching, "compute every prompt anew");
+    command.add_flag("--no-overlap", o.no_overlap,
+                     "wait for a step's tokens before the next is planned (cards only; for comparisons)");
     command
         .add_option("--gpu-memory-utilization", o.gpu_memory_utilization,
                     "share of a card's free memory to use")
@@ -194,6 +196,7 @@ EngineOptions engine_options(const CommonOptions& o) {
     e.max_num_seqs = o.max_num_seqs;
     e.max_num_batched_tokens = o.max_num_batched_tokens;
     e.prefix_caching = !o.no_prefix_caching;
+    e.overlap = !o.no_overlap;
     e.swap_space_bytes = std::uint64_t(o.swap_space_gib * double(1ULL << 30));
     e.max_waiting = o.max_waiting;
     if (o.kv_cache_dtype == "float32") e.kv_dtype = DType::f32;

@@ -31,6 +31,7 @@ struct CommonOptions {
     int max_num_seqs = 0;
     int max_num_batched_tokens = 0;
     bool no_prefix_caching = false;
+    bool no_overlap = false;
     double gpu_memory_utilization = 0.9;
     double cpu_offload_gib = 0;
     double swap_space_gib = 0;

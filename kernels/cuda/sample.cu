@@ -228,7 +228,8 @@ __device__ int pick(Scratch& s, const Digit& digit, bool by_mass, double top_p, 
     Amount total;
     Amount before = sum_before(s, own, total);  // its barriers also order the two writes above
     if (top_p < 1) target = nucleus_target(top_p, total);
-    lowest = __reduce_min_sync(all_lanes, lowest);
+    for (int step = warp / 2; step > 0; step /= 2)
+        lowest = min(lowest, __shfl_xor_sync(all_lanes, lowest, step));
     if (threadIdx.x % warp == 0 && lowest < most_bins) atomicMin(&s.lowest, lowest);
 #pragma unroll
     for (int t = 0; t < most; ++t) {
