@@ -13,8 +13,10 @@ namespace {
 
 constexpr int least_context = 512;  // below it a chat makes no sense
 
+// On a card a share of what is free; 0 where the report names no share.
 std::uint64_t free_after_eject(const EstimateReport& r) {
-    return r.memory.free_bytes + r.returned_bytes;
+    const std::uint64_t usable = r.memory.budget_bytes > 0 ? r.memory.budget_bytes : r.memory.free_bytes;
+    return usable + r.returned_bytes;
 }
 
 std::uint64_t needed(const EstimateReport& r) {
@@ -89,6 +91,8 @@ MemoryDialog::MemoryDialog(const Theme* theme, const EstimateReport& r, QWidget*
                 r.memory.full_context_kv_bytes, false);
         add_row(tr("Needed"), needed(r), true);
         add_row(tr("Free now"), r.memory.free_bytes, true);
+        if (r.memory.budget_bytes > 0 && r.memory.budget_bytes < r.memory.free_bytes)
+            add_row(tr("Of these for the model"), r.memory.budget_bytes, false);
         if (r.returned_bytes > 0)
             add_row(tr("Comes back from the model loaded now"), r.returned_bytes, false);
         column->addLayout(grid);

@@ -11,15 +11,16 @@ namespace {
 
 class OffloadedMemory final : public WeightMemory {
   public:
-    OffloadedMemory(std::byte* device, std::size_t bytes) : device_(device), home_(bytes) {}
+    OffloadedMemory(std::byte* device, std::shared_ptr<const PinnedMemory> home)
+        : device_(device), home_(std::move(home)) {}
     std::byte* at(std::size_t offset) const override { return device_ + offset; }
-    std::size_t bytes() const override { return home_.bytes(); }
+    std::size_t bytes() const override { return home_->bytes(); }
     bool offloaded() const override { return true; }
-    void* home() const { return home_.data(); }
+    void* home() const { return home_->data(); }
 
   private:
     std::byte* device_;  // in a slot
-    PinnedMemory home_;
+    std::shared_ptr<const PinnedMemory> home_;
 };
 
 class CopyStream final : public WeightStream {
@@ -74,7 +75,7 @@ class CopyStream final : public WeightStream {
   private:
     void copy(std::size_t index) {
         for (const OffloadSlots::Copy& c : slots_->copies(index))
-            check(cudaMemcpyAsync(c.device, c.host, c.bytes, cudaMemcpyHostToDevice, copy_),
+            check(cudaMemcpyAsync(c.device, c.home->data(), c.home->bytes(), cudaMemcpyHostToDevice, copy_),
                   "copying a layer's weights to the card");
         check(cudaEventRecord(arrived_[index], copy_), "recording an event");
     }
@@ -108,10 +109,10 @@ std::unique_ptr<WeightMemory> OffloadSlots::allocate(std::size_t bytes) {
             (best == nullptr || piece.memory.bytes() < best->memory.bytes()))
             best = &piece;
     if (best == nullptr) best = &pieces.emplace_back(Piece{DeviceMemory(bytes), -1});
-    auto memory = std::make_unique<OffloadedMemory>(best->memory.at(0), bytes);
+    auto home = std::make_shared<const PinnedMemory>(bytes);
     best->taken_by = current_;
-    copies_[std::size_t(current_)].push_back({memory->at(0), memory->home(), bytes});
-    return memory;
+    copies_[std::size_t(current_)].push_back({best->memory.data(), home});
+    return std::make_unique<OffloadedMemory>(best->memory.at(0), std::move(home));
 }
 
 void OffloadSlots::store(const WeightMemory& memory, cudaStream_t stream) const {
@@ -133,7 +134,7 @@ std::size_t OffloadSlots::host_bytes() const {
     std::size_t n = 0;
     for (const auto& layer : copies_)
         for (const Copy& c : layer)
-            n += c.bytes;
+            n += c.home->bytes();
     return n;
 }
 

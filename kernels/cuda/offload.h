@@ -35,8 +35,7 @@ class OffloadSlots {
 
     struct Copy {
         void* device;
-        const void* host;
-        std::size_t bytes;
+        std::shared_ptr<const PinnedMemory> home;  // also the weight's; outlives copies on their way to it
     };
     const std::vector<int>& layers() const { return layers_; }
     const std::vector<Copy>& copies(std::size_t index) const { return copies_[index]; }  // of layers()[index]

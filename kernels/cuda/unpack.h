@@ -10,13 +10,6 @@
 
 namespace recto::cuda {
 
-// The planes of a part, one after the other from `base` on; with a null base only `bytes` counts.
-struct PlaneMemory {
-    LogicalPlanes planes;
-    std::size_t bytes = 0;
-};
-PlaneMemory planes_at(const WeightForm& form, std::int64_t rows, std::int64_t cols, std::byte* base);
-
 // A RawWeight whose planes lie in device memory without gaps, rows in logical order.
 struct RawView {
     RawLayout layout = RawLayout::dense;

@@ -6,11 +6,15 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <deque>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/host_planes.h"
 #include "kernels/cuda/offload.h"
+#include "kernels/cuda/plane_memory.h"
 #include "kernels/cuda/raw_ring.h"
 #include "kernels/cuda/staging.h"
 #include "kernels/cuda/unpack.h"

@@ -1065,6 +1065,10 @@ Apache License 2.0。以 Qt %1 建置。</translation>
         <translation>目前可用</translation>
     </message>
     <message>
+        <source>Of these for the model</source>
+        <translation>其中可供模型使用</translation>
+    </message>
+    <message>
         <source>Comes back from the model loaded now</source>
         <translation>目前的模型會歸還</translation>
     </message>
