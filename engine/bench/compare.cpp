@@ -8,7 +8,9 @@
 #include "engine/bench/row_run.h"
 #include "engine/bench/side.h"
 #include "engine/bench/verdict.h"
+#include "kernels/check.h"
 #include "kernels/error.h"
+#include "kernels/synthetic.h"
 
 namespace recto {
 namespace {
@@ -17,6 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int most_tokens = 1 << 24;  // sums of them stay in 32 bits
 constexpr double card_pause_s = 2;
+constexpr int wake_size = 256;      // of the products that wake a device
 constexpr double free_share = 0.9;  // of the free memory that two models together may take
 
 std::int64_t unix_now() {
@@ -50,6 +53,21 @@ void check(const BenchOptions& o) {
         require(n >= 1, "sequences must be at least 1, got " + std::to_string(n));
     for (const int d : o.depths)
         tokens("depth", 0, d);
+}
+
+// Packs and multiplies small weights, so that threads are started and kernels fetched before a load is timed.
+void wake(Backend& backend) {
+    const Activations mode = backend.device().kind == "cpu" ? Activations::int8 : Activations::floating;
+    for (const WeightForm& form : {dense_form(DType::f16), grouped_form(QuantInt::u4, 128, ScaleForm::f16,
+                                                                        OffsetForm::zero_point, "AWQ")}) {
+        LinearCase c;
+        c.parts = {{wake_size, wake_size, form}};
+        c.mode = mode;
+        c.epilogue = Epilogue::store;
+        for (const std::int64_t rows : {1, wake_size})
+            run_linear(backend, c, linear_input(c, rows), 0, rows);
+    }
+    backend.synchronize();
 }
 
 class Comparison {
@@ -130,7 +148,7 @@ class Comparison {
         const auto begin = Clock::now();
         say("starting the device", 'A');
         backend_ = options_.make_backend();
-        backend_->synchronize();
+        wake(*backend_);
         device_init_s_ = seconds_since(begin);
         device_ = backend_->device();
         std::unique_ptr<DeviceMonitor> monitor;

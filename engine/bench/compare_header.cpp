@@ -192,7 +192,7 @@ Json report_header(const HeaderFacts& f, const std::vector<BenchRow>& rows) {
         h[key] = settings.value(key, Json());
     if (f.sides.size() == 2) {
         h["against"] = sides["B"]["model"];
-        h["differing_settings"] = differing(sides["A"], sides["B"]);
+        h["differing_settings"] = differing(f.sides[0]->description(), f.sides[1]->description());
     }
     h["prompt_ids_fnv1a"] = hex(a.prompt_hash);
     h["prompts"] =

@@ -129,11 +129,11 @@ std::string csv_number(const TimedFigure& f, double value) {
 
 const std::vector<ReportColumn>& report_columns() {
     static const std::vector<ReportColumn> table = {
-        {"ttft_s", "t_1 − t_req", "%.4f", &BenchRow::ttft_s, false, true},
+        {"ttft_s", "t_1 − t_req", "%.4g", &BenchRow::ttft_s, false, true},
         {"prefill_tok_s", "(p − c) ÷ (t_1 − t_start)", "%.1f", &BenchRow::prefill_tok_s, true, true},
         {"decode_tok_s", "(n − 1) ÷ (t_n − t_1), one sequence", "%.2f", &BenchRow::decode_tok_s, true, true},
-        {"tpot_s", "(t_n − t_1) ÷ (n − 1)", "%.5f", &BenchRow::tpot_s, false, true},
-        {"itl_s", "t_{i+1} − t_i, median", "%.5f", &BenchRow::itl_s, false, true},
+        {"tpot_s", "(t_n − t_1) ÷ (n − 1)", "%.4g", &BenchRow::tpot_s, false, true},
+        {"itl_s", "t_{i+1} − t_i, median", "%.4g", &BenchRow::itl_s, false, true},
         {"total_tok_s", "Σn ÷ (max t_n − min t_req)", "%.1f", &BenchRow::total_tok_s, true, true},
         {"total_decode_tok_s", "tokens between the last t_1 and the first t_n ÷ that span", "%.1f",
          &BenchRow::total_decode_tok_s, true, true},
@@ -141,7 +141,7 @@ const std::vector<ReportColumn>& report_columns() {
          true, false},
         {"decode_char_s", "characters behind the first token ÷ (t_n − t_1)", "%.1f", &BenchRow::decode_char_s,
          true, false},
-        {"energy_j_token", "the board's energy ÷ Σn", "%.4f", &BenchRow::energy_j_token, false, false},
+        {"energy_j_token", "the board's energy ÷ Σn", "%.4g", &BenchRow::energy_j_token, false, false},
     };
     return table;
 }

@@ -46,6 +46,7 @@ void DeviceWatch::begin() {
         samples_.clear();
         sample_locked();
         watching_ = true;
+        ++round_;
     }
     wake_.notify_all();
 }
@@ -55,6 +56,7 @@ DeviceWatch::Seen DeviceWatch::end() {
     if (!monitor_) return seen;
     const std::lock_guard lock(mutex_);
     watching_ = false;
+    ++round_;
     sample_locked();
     seen.clock_mhz = quantile_of(samples_, &DeviceSample::clock_mhz, 0.5);
     seen.memory_clock_mhz = quantile_of(samples_, &DeviceSample::memory_clock_mhz, 0.5);
@@ -82,12 +84,11 @@ void DeviceWatch::sample_locked() {
 void DeviceWatch::run() {
     std::unique_lock lock(mutex_);
     while (!ending_) {
-        if (!watching_) {
-            wake_.wait(lock);
-            continue;
-        }
-        wake_.wait_for(lock, std::chrono::duration<double>(period_s_));
-        if (watching_ && !ending_) sample_locked();
+        wake_.wait(lock, [this] { return watching_ || ending_; });
+        const int round = round_;
+        const bool over = wake_.wait_for(lock, std::chrono::duration<double>(period_s_),
+                                         [&] { return ending_ || round_ != round; });
+        if (!over) sample_locked();
     }
 }
 

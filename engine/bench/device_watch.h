@@ -39,6 +39,7 @@ class DeviceWatch {
     std::condition_variable wake_;
     std::vector<DeviceSample> samples_;
     bool watching_ = false;
+    int round_ = 0;  // counts begin() and end()
     bool ending_ = false;
     std::thread thread_;
 };

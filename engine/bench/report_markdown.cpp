@@ -125,7 +125,7 @@ void write_verdict(std::ostringstream& out, const Verdict* v) {
 void write_comparison(std::ostringstream& out, const CompareReport& r) {
     out << "| sequences | depth | figure | A | B | B ÷ A | verdict |\n|---|---|---|---|---|---|---|\n";
     if (const BenchRow* a = row_of(r, 'A'), *b = row_of(r, 'B'); a && b) {
-        static const ReportColumn load = {"load_s", "", "%.3f", &BenchRow::load_s, false, true};
+        static const ReportColumn load = {"load_s", "", "%.4g", &BenchRow::load_s, false, true};
         out << "| | | load_s | " << spread(load, a->load_s) << " | " << spread(load, b->load_s) << " |";
         write_verdict(out, verdict_of(r, *a, "load_s"));
     }
