@@ -37,6 +37,8 @@ void configure_tiles(int chunk) {
         c.row_bytes[4 + sums] = 64;
         c.tile_rows[4 + sums] = std::uint8_t(chunk / 4);
     }
+    // GCC 12's intrinsic says that it reads 8 bytes: without this the other stores may be dropped as dead.
+    __asm__ volatile("" : : "m"(c));
     _tile_loadconfig(&c);
 }
 
