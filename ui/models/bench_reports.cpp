@@ -89,16 +89,20 @@ std::vector<BenchReportEntry> BenchReports::list() const {
     return entries;
 }
 
-// Runs on the thread; what it throws is said. The signals' receivers are on their own threads.
+// Runs on the thread; what it throws is said.
 void BenchReports::in_background(std::function<void()> work) {
     if (shut_down_) return;
     QMetaObject::invokeMethod(worker_, [this, work = std::move(work)] {
         try {
             work();
         } catch (const std::exception& e) {
-            Q_EMIT failed(QString::fromUtf8(e.what()));
+            tell([this, sentence = QString::fromUtf8(e.what())] { Q_EMIT failed(sentence); });
         }
     });
+}
+
+void BenchReports::tell(std::function<void()> signal) {
+    QMetaObject::invokeMethod(this, std::move(signal), Qt::QueuedConnection);
 }
 
 void BenchReports::keep(const Report& report) {
@@ -115,20 +119,22 @@ void BenchReports::keep(const Report& report) {
         for (int n = 2; QFileInfo::exists(path); ++n)
             path = folder.filePath(QStringLiteral("%1 (%2).json").arg(name).arg(n));
         write_whole(path, json_bytes(*report, -1));
-        Q_EMIT kept(path);
+        tell([this, path] { Q_EMIT kept(path); });
     });
 }
 
 void BenchReports::read(const QString& path) {
-    in_background(
-        [this, path] { Q_EMIT was_read(path, std::make_shared<const CompareReport>(read_file(path))); });
+    in_background([this, path] {
+        const auto report = std::make_shared<const CompareReport>(read_file(path));
+        tell([this, path, report] { Q_EMIT was_read(path, report); });
+    });
 }
 
 void BenchReports::save(const Report& report, const QString& path, Format format) {
     in_background([this, report, path, format] {
         write_whole(path, format == Format::json ? json_bytes(*report, 2)
                                                  : QByteArray::fromStdString(report_csv(*report)));
-        Q_EMIT saved(path);
+        tell([this, path] { Q_EMIT saved(path); });
     });
 }
 

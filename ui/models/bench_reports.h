@@ -46,6 +46,7 @@ class BenchReports : public QObject {
 
   private:
     void in_background(std::function<void()> work);
+    void tell(std::function<void()> signal);  // from the background: signals are the window's thread's
     QString folder_;
     QThread thread_;
     QObject* worker_;  // lives on thread_
