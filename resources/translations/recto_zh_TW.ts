@@ -162,10 +162,6 @@
         <translation>預填，詞元/秒</translation>
     </message>
     <message>
-        <source>Decode, tok/s of one sequence</source>
-        <translation>解碼，單一序列 詞元/秒</translation>
-    </message>
-    <message>
         <source>Time per token (TPOT)</source>
         <translation>每個詞元的時間（TPOT）</translation>
     </message>
@@ -354,6 +350,42 @@
     <message>
         <source>Median over the prompts, of %1 tokens. Outputs that run free drift apart after one difference, so how much differs later says little.</source>
         <translation>各提示的中位數，共 %1 個詞元。自由生成的輸出一旦不同便越差越遠，因此之後差多少沒有意義。</translation>
+    </message>
+    <message>
+        <source>Decode, tok/s</source>
+        <translation>解碼，詞元/秒</translation>
+    </message>
+    <message>
+        <source>A: %1</source>
+        <translation>A：%1</translation>
+    </message>
+    <message>
+        <source>B: %1</source>
+        <translation>B：%1</translation>
+    </message>
+    <message>
+        <source>(n − 1) ÷ (t_n − t_1), one sequence</source>
+        <translation>(n − 1) ÷ (t_n − t_1)，單一序列</translation>
+    </message>
+    <message>
+        <source>t_{i+1} − t_i, median</source>
+        <translation>t_{i+1} − t_i，中位數</translation>
+    </message>
+    <message>
+        <source>tokens between the last t_1 and the first t_n ÷ that span</source>
+        <translation>最後一個 t_1 與第一個 t_n 之間的詞元 ÷ 這段時間</translation>
+    </message>
+    <message>
+        <source>characters of the prompt ÷ (t_1 − t_start)</source>
+        <translation>提示的字元 ÷ (t_1 − t_start)</translation>
+    </message>
+    <message>
+        <source>characters behind the first token ÷ (t_n − t_1)</source>
+        <translation>首個詞元之後的字元 ÷ (t_n − t_1)</translation>
+    </message>
+    <message>
+        <source>the board's energy ÷ Σn</source>
+        <translation>顯示卡的能量 ÷ Σn</translation>
     </message>
 </context>
 <context>

@@ -34,7 +34,7 @@ QString label_of(const char* figure) {
     static const std::vector<std::pair<const char*, const char*>> labels = {
         {"ttft_s", QT_TRANSLATE_NOOP("recto::ui::BenchTableModel", "First token (TTFT)")},
         {"prefill_tok_s", QT_TRANSLATE_NOOP("recto::ui::BenchTableModel", "Prefill, tok/s")},
-        {"decode_tok_s", QT_TRANSLATE_NOOP("recto::ui::BenchTableModel", "Decode, tok/s of one sequence")},
+        {"decode_tok_s", QT_TRANSLATE_NOOP("recto::ui::BenchTableModel", "Decode, tok/s")},
         {"tpot_s", QT_TRANSLATE_NOOP("recto::ui::BenchTableModel", "Time per token (TPOT)")},
         {"itl_s", QT_TRANSLATE_NOOP("recto::ui::BenchTableModel", "Gap between tokens (ITL), p50 / p99")},
         {"total_tok_s", QT_TRANSLATE_NOOP("recto::ui::BenchTableModel", "Total, tok/s")},

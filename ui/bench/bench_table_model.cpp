@@ -122,6 +122,16 @@ QVariant BenchTableModel::headerData(int section, Qt::Orientation orientation, i
     }
 }
 
+QString BenchTableModel::row_details(int row) const {
+    if (row < 0 || row >= int(rows_.size())) return {};
+    const Row& r = rows_[std::size_t(row)];
+    QStringList parts;
+    if (!r.a.tip.isEmpty()) parts << tr("A: %1").arg(r.a.tip);
+    if (!r.b.tip.isEmpty()) parts << tr("B: %1").arg(r.b.tip);
+    if (!r.verdict.tip.isEmpty()) parts << r.verdict.tip;
+    return parts.join(QStringLiteral(" · ")).replace(QLatin1Char('\n'), QStringLiteral(" · "));
+}
+
 QString BenchTableModel::row_text(int row) const {
     QStringList cells;
     for (int column = 0; column < columnCount(); ++column)

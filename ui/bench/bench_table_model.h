@@ -27,7 +27,8 @@ class BenchTableModel : public QAbstractTableModel {
     int columnCount(const QModelIndex& parent = {}) const override;  // with one model: the first two
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
     QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
-    QString row_text(int row) const;  // its cells, tabs between
+    QString row_text(int row) const;     // its cells, tabs between
+    QString row_details(int row) const;  // what its tool tips say, in one line; empty: nothing
 
     struct Cell {
         QString text, tip;

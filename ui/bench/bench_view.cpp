@@ -9,8 +9,8 @@
 #include <QFileInfo>
 #include <QGuiApplication>
 #include <QHBoxLayout>
+#include <QItemSelectionModel>
 #include <QLabel>
-#include <QLocale>
 #include <QMenu>
 #include <QProgressBar>
 #include <QPushButton>
@@ -172,6 +172,16 @@ void BenchView::build_results() {
     inside->addLayout(choice);
     inside->addWidget(table_, 1);
     inside->addWidget(empty_, 1);
+    details_ = new QLabel(results_);
+    details_->setObjectName(QStringLiteral("bench_details"));
+    details_->setWordWrap(true);
+    details_->setTextFormat(Qt::PlainText);
+    details_->setProperty("dim", true);
+    details_->setContentsMargins(10, 5, 10, 6);
+    details_->hide();
+    inside->addWidget(details_);
+    connect(table_->selectionModel(), &QItemSelectionModel::currentChanged, this, [this] { show_details(); });
+    connect(table_->table(), &QAbstractItemModel::modelReset, this, [this] { show_details(); });
     foot_ = new QLabel(page_);
     foot_->setObjectName(QStringLiteral("bench_foot"));
     foot_->setWordWrap(true);
@@ -201,7 +211,10 @@ void BenchView::build_results() {
 }
 
 void BenchView::connect_benchmark() {
-    connect(benchmark_, &Benchmark::state_changed, this, [this] { show_state(); });
+    connect(benchmark_, &Benchmark::state_changed, this, [this] {
+        if (reports_->currentData().toString().isEmpty()) list_reports({});  // "this run", or no longer
+        show_state();
+    });
     connect(benchmark_, &Benchmark::progress_changed, this, [this] { show_progress(); });
     connect(benchmark_, &Benchmark::report_changed, this, [this] {
         if (!reports_->currentData().toString().isEmpty()) list_reports({});
@@ -211,10 +224,7 @@ void BenchView::connect_benchmark() {
             [this](std::uint64_t needed, std::uint64_t free, std::uint64_t returned) {
                 say_memory(needed, free, returned);
             });
-    connect(benchmark_, &Benchmark::failed, this, [this](const QString& sentence) {
-        say_failure(sentence);
-        if (reports_->currentData().toString().isEmpty()) list_reports({});
-    });
+    connect(benchmark_, &Benchmark::failed, this, [this](const QString& sentence) { say_failure(sentence); });
     connect(benchmark_, &Benchmark::finished, this,
             [this] { Q_EMIT announce(tr("The benchmark is finished.")); });
     connect(benchmark_, &Benchmark::stopped, this, [this] {
@@ -223,7 +233,6 @@ void BenchView::connect_benchmark() {
                 ? tr("Stopped. What was measured is shown, and not kept unless you save it.")
                 : tr("Stopped before anything was measured.");
         message_->show_message(sentence);
-        if (reports_->currentData().toString().isEmpty()) list_reports({});  // no longer "this run"
         Q_EMIT announce(tr("The benchmark was stopped."));
     });
     BenchReports* reports = &benchmark_->reports();
@@ -304,21 +313,20 @@ void BenchView::run() {
 }
 
 void BenchView::show_state() {
-    const BenchState state = benchmark_->state();
     const bool active = benchmark_->active();
     const QString problem = workload_->problem(),
                   blocked = active ? QString() : benchmark_->start_blocked_reason();
-    const bool had_focus = stop_->hasFocus();
+    const bool had_focus = stop_->hasFocus() && !active;
     for (QWidget* part :
          {static_cast<QWidget*>(a_), static_cast<QWidget*>(b_), static_cast<QWidget*>(workload_)})
         part->setEnabled(!active);
-    stop_->setVisible(active);
-    stop_->setEnabled(active && state != BenchState::stopping);
-    progress_->setVisible(active);
-    left_->setVisible(active);
+    // The focus goes from one button to the other, not to whatever follows a button that is hidden.
     run_->setVisible(!active);
     run_->setEnabled(!active && !a_->path().isEmpty() && problem.isEmpty() && blocked.isEmpty());
-    if (had_focus && !active) run_->setFocus(Qt::OtherFocusReason);
+    if (had_focus) run_->setFocus(Qt::OtherFocusReason);
+    for (QWidget* part :
+         {static_cast<QWidget*>(stop_), static_cast<QWidget*>(progress_), static_cast<QWidget*>(left_)})
+        part->setVisible(active);
     QString text;
     if (!active)
         text = a_->path().isEmpty() ? tr("Choose a model for A.")
@@ -370,6 +378,13 @@ void BenchView::show_report(const BenchReports::Report& report) {
     foot_->setText(any ? header_line(*report) : QString());
 }
 
+// No word by hovering alone: of the row that was gone to, its tool tips stand below the table.
+void BenchView::show_details() {
+    const QString text = table_->table()->row_details(table_->currentIndex().row());
+    details_->setText(text);
+    details_->setVisible(!text.isEmpty());
+}
+
 QString BenchView::header_line(const CompareReport& report) const {
     QStringList parts;
     const auto& h = report.header;
@@ -379,6 +394,9 @@ QString BenchView::header_line(const CompareReport& report) const {
         parts << tr("greedy, end of turn ignored") << tr("prefix cache off");
         if (const QString version = text_of(h, "recto"); !version.isEmpty())
             parts << QStringLiteral("Recto %1 %2").arg(version, text_of(h, "commit"));
+        if (const auto found = h.find("warnings"); found != h.end() && found->is_array())
+            for (const auto& warning : *found)
+                if (warning.is_string()) parts << QStringLiteral("⚠ %1").arg(QString::fromStdString(warning));
     }
     return parts.join(QStringLiteral(" · "));
 }
@@ -393,9 +411,9 @@ void BenchView::list_reports(const QString& chosen) {
                                                  : tr("none yet"),
                           QString());
     for (const BenchReportEntry& entry : benchmark_->reports().list()) {
-        reports_->addItem(
-            QStringLiteral("%1 · %2").arg(QLocale().toString(entry.when, QLocale::ShortFormat), entry.title),
-            entry.path);
+        reports_->addItem(QStringLiteral("%1 · %2").arg(
+                              entry.when.toString(QStringLiteral("yyyy-MM-dd HH:mm")), entry.title),
+                          entry.path);
         reports_->setItemData(reports_->count() - 1, entry.path, Qt::ToolTipRole);
     }
     reports_->setCurrentIndex(unkept ? 0 : std::max(reports_->findData(chosen), 0));
@@ -504,6 +522,7 @@ void BenchView::restyle() {
     for (QLabel* label : {now_, left_, reports_label_})
         label->setFont(p.fonts.note);
     foot_->setFont(p.fonts.small);
+    details_->setFont(p.fonts.small);
     empty_->setFont(p.fonts.body);
     for (QWidget* widget :
          {static_cast<QWidget*>(run_), static_cast<QWidget*>(stop_), static_cast<QWidget*>(copy_),

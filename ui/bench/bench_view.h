@@ -57,6 +57,7 @@ class BenchView : public QWidget {
     void show_report(const BenchReports::Report& report);
     void list_reports(const QString& chosen);  // path; empty: the run that is not kept
     void report_chosen();
+    void show_details();
     void say_memory(std::uint64_t needed, std::uint64_t free, std::uint64_t returned);
     void say_failure(const QString& sentence);
     void save(BenchReports::Format format);
@@ -73,7 +74,8 @@ class BenchView : public QWidget {
     SidePicker *a_ = nullptr, *b_ = nullptr;
     WorkloadForm* workload_ = nullptr;
     QPushButton *run_ = nullptr, *stop_ = nullptr, *copy_ = nullptr, *save_ = nullptr;
-    QLabel *now_ = nullptr, *left_ = nullptr, *reports_label_ = nullptr, *empty_ = nullptr, *foot_ = nullptr;
+    QLabel *now_ = nullptr, *left_ = nullptr, *reports_label_ = nullptr, *empty_ = nullptr, *foot_ = nullptr,
+           *details_ = nullptr;
     QProgressBar* progress_ = nullptr;
     MessageBar* message_ = nullptr;
     QComboBox* reports_ = nullptr;
