@@ -157,6 +157,12 @@ int Engine::kv_blocks() const {
 int Engine::block_size() const {
     return state_->scheduler.options().block_size;
 }
+int Engine::max_num_seqs() const {
+    return state_->scheduler.options().max_num_seqs;
+}
+int Engine::max_num_batched_tokens() const {
+    return state_->scheduler.options().max_num_batched_tokens;
+}
 std::uint64_t Engine::kv_bytes() const {
     return state_->block_bytes * std::uint64_t(kv_blocks());
 }

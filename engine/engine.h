@@ -188,6 +188,8 @@ class Engine {
     int max_model_len() const;
     int kv_blocks() const;
     int block_size() const;
+    int max_num_seqs() const;            // in use, also where the options left it open
+    int max_num_batched_tokens() const;  // the same
     std::uint64_t kv_bytes() const;
     std::uint64_t workspace_bytes() const;
 

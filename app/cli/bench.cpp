@@ -1,4 +1,4 @@
-// bench: the benchmark's table from the command line.
+// bench: the benchmark's table from the command line, of one model or of A against B.
 #include <unistd.h>
 
 #include <cstdio>
@@ -6,8 +6,8 @@
 #include <iostream>
 
 #include "app/cli/common.h"
-#include "engine/bench/bench.h"
-#include "engine/bench/report.h"
+#include "engine/bench/compare.h"
+#include "engine/bench/compare_report.h"
 #include "kernels/error.h"
 
 namespace recto::cli {
@@ -15,9 +15,11 @@ namespace {
 
 struct BenchCommand {
     CommonOptions common;
+    std::string against, against_dtype, against_activations, against_kv_cache_dtype;
     BenchOptions bench;
     std::string json_file, csv_file;
     bool markdown = false;
+    bool in_turn = false;
 };
 
 void write_file(const std::string& path, const std::string& text) {
@@ -29,43 +31,71 @@ void write_file(const std::string& path, const std::string& text) {
                     path + ": expected a file that can be written, found none; check the folder");
 }
 
-std::string command_line(const BenchCommand& o) {
-    const auto list = [](const std::vector<int>& values) {
-        std::string text;
-        for (const int v : values)
-            text += (text.empty() ? "" : ",") + std::to_string(v);
-        return text;
-    };
-    std::string line = "recto-cli bench";
-    if (!o.common.model.empty())
-        line += " --model " + std::filesystem::path(o.common.model).filename().string();
-    line += " --prompt-tokens " + std::to_string(o.bench.prompt_tokens) + " --output-tokens " +
-            std::to_string(o.bench.output_tokens) + " --sequences " + list(o.bench.sequences) + " --depth " +
-            list(o.bench.depths) + " --repeats " + std::to_string(o.bench.repeats);
-    if (o.common.threads > 0) line += " --threads " + std::to_string(o.common.threads);
-    if (o.common.dtype != "auto") line += " --dtype " + o.common.dtype;
-    if (o.common.activations != "auto") line += " --activations " + o.common.activations;
-    return line;
+// A long benchmark must not end with nowhere to write to.
+void require_writable(const std::string& path) {
+    if (path.empty()) return;
+    const bool there = std::filesystem::exists(path);
+    std::ofstream out(path, std::ios::binary | std::ios::app);
+    if (!out)
+        throw Error(ErrorKind::runtime,
+                    path + ": expected a file that can be written, found none; check the folder");
+    out.close();
+    std::error_code ignored;
+    if (!there) std::filesystem::remove(path, ignored);
+}
+
+BenchSide side_of(const CommonOptions& common) {
+    BenchSide side;
+    side.model = model_path(common);
+    side.load = load_options(common);
+    side.engine = engine_options(common);
+    if (common.quantization != "auto") check_quantization(common, *open_model(side.model));
+    return side;
+}
+
+CompareOptions compare_options(const BenchCommand& o) {
+    CompareOptions options;
+    options.workload = o.bench;
+    options.stay_loaded = !o.in_turn;
+    options.a = side_of(o.common);
+    CommonOptions other = o.common;
+    other.quantization = "auto";  // --quantization speaks of --model
+    if (!o.against.empty()) other.model = o.against;
+    if (!o.against_dtype.empty()) other.dtype = o.against_dtype;
+    if (!o.against_activations.empty()) other.activations = o.against_activations;
+    if (!o.against_kv_cache_dtype.empty()) other.kv_cache_dtype = o.against_kv_cache_dtype;
+    const bool settings = !(o.against_dtype + o.against_activations + o.against_kv_cache_dtype).empty();
+    if (!o.against.empty() || settings) options.b = side_of(other);
+    options.make_backend = [&o] { return make_backend(o.common); };
+    if (o.common.device.rfind("cuda:", 0) == 0)
+        options.cuda_ordinal =
+            std::atoi(o.common.device.c_str() + 5);  // make_backend() refuses what is no number
+    options.command_line = repeat_command(options, o.common.device, o.common.threads);
+    return options;
 }
 
 int run(BenchCommand& o) {
     install_interrupt_handler();
-    o.bench.engine = engine_options(o.common);
-    const auto model = load(o.common, make_backend(o.common));
+    require_writable(o.json_file);
+    require_writable(o.csv_file);
+    const CompareOptions options = compare_options(o);
     const bool show = isatty(STDERR_FILENO) != 0;
-    const auto progress = [show](const BenchProgress& p) {
-        if (show) std::fprintf(stderr, "\r%3.0f %%  %s\033[K", p.fraction * 100, p.what.c_str());
+    const auto progress = [show](const CompareProgress& p) {
+        if (show && !p.what.empty())
+            std::fprintf(stderr, "\r%3.0f %%  %s\033[K", p.fraction * 100, p.what.c_str());
     };
-    const BenchReport report = run_bench(model, o.bench, progress, interrupted);
+    const CompareReport report = run_compare(options, progress, interrupted);
     if (show) std::fputs("\r\033[K", stderr);
-    const std::string json = report_json(report, command_line(o)).dump(2) + "\n";
+    const std::string json = report_json(report).dump(2) + "\n";
     if (!o.json_file.empty()) write_file(o.json_file, json);
     if (!o.csv_file.empty()) write_file(o.csv_file, report_csv(report));
     const bool nothing_else = o.json_file.empty() && o.csv_file.empty();
     if (o.common.json)
         std::cout << json;
-    else if (o.markdown || nothing_else)
+    else if (o.markdown)
         std::cout << report_markdown(report);
+    else if (nothing_else)
+        std::cout << report_table(report);
     return exit_done;
 }
 
@@ -73,8 +103,9 @@ int run(BenchCommand& o) {
 
 void add_bench(CLI::App& app, int& code) {
     auto options = std::make_shared<BenchCommand>();
-    CLI::App* command = app.add_subcommand(
-        "bench", "Measure a model: first token, prefill, decode, total, by sequences and depth");
+    CLI::App* command = app.add_subcommand("bench",
+                                           "Measure a model, or A against B: first token, prefill, decode, "
+                                           "total, by sequences and depth");
     // Here --json takes a file, as CLI.md has it; a bare --json prints to standard output.
     add_common_options(*command, options->common);
     command->remove_option(command->get_option("--json"));
@@ -83,16 +114,33 @@ void add_bench(CLI::App& app, int& code) {
                      "write the report as JSON; without a file, to standard output")
         ->expected(0, 1)
         ->default_str("-");
+    command->add_option("--against", options->against, "model B; runs go A B B A A B…");
+    command->add_option("--against-dtype", options->against_dtype, "--dtype of B, if another")
+        ->check(CLI::IsMember({"auto", "float16", "bfloat16", "float32"}));
+    command
+        ->add_option("--against-activations", options->against_activations, "--activations of B, if another")
+        ->check(CLI::IsMember({"auto", "16", "8"}));
+    command
+        ->add_option("--against-kv-cache-dtype", options->against_kv_cache_dtype,
+                     "--kv-cache-dtype of B, if another")
+        ->check(CLI::IsMember({"auto", "float32", "float16", "bfloat16", "fp8"}));
     command->add_option("--prompt-tokens", options->bench.prompt_tokens, "tokens a prompt (128)");
     command->add_option("--output-tokens", options->bench.output_tokens, "tokens an output (100)");
     command->add_option("--sequences", options->bench.sequences, "sequences at a time (1,8,64)")
         ->delimiter(',');
     command->add_option("--depth", options->bench.depths, "tokens of context before the prompt (0)")
         ->delimiter(',');
-    command->add_option("--repeats", options->bench.repeats, "measured runs a row (6)");
+    command->add_option("--repeats", options->bench.repeats, "timed runs a side and row (6)");
     command->add_option("--seed", options->bench.seed, "of the random prompts");
+    command->add_option("--loads", options->bench.loads, "timed loads a side, where both stay loaded (1)")
+        ->check(CLI::Range(1, 100));
+    command
+        ->add_option("--pause", options->bench.pause_s,
+                     "seconds between runs (a card: 2; the CPU: as long as a run, at most 2)")
+        ->check(CLI::Range(0.0, 600.0));
+    command->add_flag("--in-turn", options->in_turn, "load A and B in turn also where both fit");
     command->add_option("--csv", options->csv_file, "write the table as CSV");
-    command->add_flag("--markdown", options->markdown, "print the table as Markdown");
+    command->add_flag("--markdown", options->markdown, "print the table and the header as Markdown");
     command->callback([options, command, &code] {
         if (command->get_option("--json")->count() > 0 &&
             (options->json_file.empty() || options->json_file == "-")) {

@@ -46,8 +46,9 @@ struct BenchOptions {
     int max_warmups = 4;            // before one timed run
     int max_retries = 3;            // of one timed run that was void
     int loads = 1;                  // timed loads a side, where both stay loaded
-    // Rest before each timed run, in seconds. < 0: 2 s on a card; on the CPU as long as the row's longer side
-    // takes for one run, at most 2 s.
+    double cool_s = 10;             // rest after a run that was held back, before it is repeated
+    // Rest between timed runs, equal for both sides. < 0: 2 s on a card; on the CPU as long as the row's
+    // first run took, at most 2 s.
     double pause_s = -1;
     std::uint64_t seed = 1;  // of the prompts
 };
@@ -65,7 +66,9 @@ struct CompareOptions {
     BenchOptions workload;
     // Called once, on the thread of run_compare(), before anything is loaded. Both sides share the backend.
     std::function<std::shared_ptr<Backend>()> make_backend;
-    int cuda_ordinal = 0;      // which card to watch, if the backend turns out to be one
+    int cuda_ordinal = 0;  // which card to watch, if the backend turns out to be one
+    // What watches the device; empty: the one of the backend's kind.
+    std::function<std::unique_ptr<DeviceMonitor>()> make_monitor;
     std::string command_line;  // that repeats it: repeat_command()
     bool stay_loaded = true;   // false: load in turn even if both fit
 };
@@ -85,13 +88,16 @@ struct BenchRun {
     std::vector<Request> requests;
     // Medians (temperature: the highest) of what the driver told each second; absent: not told.
     std::optional<double> clock_mhz, memory_clock_mhz, temperature_c, power_w, energy_j;
+    std::optional<double> other_load;  // share of all cores that other processes used meanwhile
+    std::string held_back;             // by heat or a power brake, as the driver says; empty: it was not
 };
 
 struct BenchRow {
     char side = 'A';
     std::string model;  // a name without the path above it
     int sequences = 0, prompt_tokens = 0, output_tokens = 0, depth = 0;
-    TimedFigure load_s;  // one sample a load; the same in all rows of a side
+    double input_tokens_mean = 0;  // of its prompts, depth included: differs where the tokenizers do
+    TimedFigure load_s;            // one sample a load; the same in all rows of a side
     std::uint64_t weight_bytes = 0;
     std::uint64_t kv_tokens = 0;       // that fit beside the weights: header "kv_tokens_definition"
     std::uint64_t kv_pool_tokens = 0;  // in the pool that was measured

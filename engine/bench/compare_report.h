@@ -15,13 +15,18 @@ struct ReportColumn {
     const char* format;   // for printf: "%.4f"
     TimedFigure BenchRow::*figure;
     bool higher_is_better;
+    bool always;  // false: only in rows that have samples of it
 };
 const std::vector<ReportColumn>& report_columns();
 
 nlohmann::ordered_json report_json(const CompareReport& report);
-// Error(input) that starts with `where`, if it is no report of this program. Unknown keys are ignored.
+// The other way round, for reports that were saved. Error(input) that starts with `where`, if it is no report
+// of this program. Unknown keys are ignored.
 CompareReport read_report(const nlohmann::ordered_json& json, const std::string& where);
 std::string report_csv(const CompareReport& report);
+// The table with what it was measured on in a few lines; and the same with the whole header, which a stranger
+// needs.
+std::string report_table(const CompareReport& report);
 std::string report_markdown(const CompareReport& report);
 
 }  // namespace recto
