@@ -9,6 +9,9 @@ namespace recto::ui {
 
 class Theme;
 
+// The one tab that is no chat. Chats' ids are positive.
+constexpr ChatId benchmark_tab = -1;
+
 class ChatTabBar : public QTabBar {
     Q_OBJECT
   public:

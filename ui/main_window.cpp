@@ -17,6 +17,7 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "ui/bench/bench_view.h"
 #include "ui/chat/chat_view.h"
 #include "ui/chat_tab_bar.h"
 #include "ui/icons.h"
@@ -135,6 +136,10 @@ void MainWindow::connect_session() {
     connect(session_, &Session::store_recovered, this,
             [this] { banner_->show_message(tr("Everything that waited is saved again.")); });
     connect(session_->host(), &HostClient::state_changed, this, [this] { update_actions(); });
+    connect(session_->host(), &HostClient::held_changed, this, [this] { update_actions(); });
+    connect(session_->host(), &HostClient::load_refused, this, [this](const QString& sentence) {
+        if (session_->host()->held()) banner_->show_message(sentence);
+    });
     connect(&session_->settings(), &Settings::changed, this,
             [this](const QString& key) { apply_settings(key); });
     connect(&session_->settings(), &Settings::save_failed, this,
@@ -163,8 +168,9 @@ void MainWindow::save_layout() {
     settings.set_splitter(splitter_->saveState());
     QList<ChatId> open;
     for (int i = 0; i < tabs_->count(); ++i)
-        open << tabs_->chat_at(i);
+        if (tabs_->chat_at(i) != benchmark_tab) open << tabs_->chat_at(i);
     settings.set_open_chats(open);
+    settings.set_benchmark_open(tabs_->index_of(benchmark_tab) >= 0);
     settings.set_current_chat(tabs_->chat_at(tabs_->currentIndex()));
     QString error;
     settings.save(&error);  // a failure arrives as Settings::save_failed
@@ -172,12 +178,14 @@ void MainWindow::save_layout() {
 
 void MainWindow::update_title() {
     const Chat* chat = current_chat();
-    setWindowTitle(chat == nullptr ? QStringLiteral("Recto") : tr("%1 — Recto").arg(chat->title()));
+    const bool benchmark = tabs_->chat_at(tabs_->currentIndex()) == benchmark_tab;
+    const QString title = chat != nullptr ? chat->title() : benchmark ? tr("Benchmark") : QString();
+    setWindowTitle(title.isEmpty() ? QStringLiteral("Recto") : tr("%1 — Recto").arg(title));
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
     commit_input();
-    if (!quitting_ && session_->busy_count() > 0) {
+    if (!quitting_ && (session_->busy_count() > 0 || session_->benchmark().active())) {
         event->ignore();
         ask_to_quit();
         return;
@@ -195,10 +203,13 @@ void MainWindow::quit_now() {
 
 void MainWindow::ask_to_quit() {
     if (findChild<QMessageBox*>(QStringLiteral("quit_question")) != nullptr) return;
-    auto* box = new QMessageBox(QMessageBox::Question, tr("Quit Recto?"),
-                                tr("%n chat(s) still answer. What is there is kept; the rest is not written.",
-                                   nullptr, session_->busy_count()),
-                                QMessageBox::NoButton, this);
+    const QString sentence =
+        session_->benchmark().active()
+            ? tr("A benchmark is running. It is stopped, and what it has measured so far is not kept.")
+            : tr("%n chat(s) still answer. What is there is kept; the rest is not written.", nullptr,
+                 session_->busy_count());
+    auto* box =
+        new QMessageBox(QMessageBox::Question, tr("Quit Recto?"), sentence, QMessageBox::NoButton, this);
     box->setObjectName(QStringLiteral("quit_question"));
     box->setAttribute(Qt::WA_DeleteOnClose);
     auto* quit = box->addButton(tr("Stop and quit"), QMessageBox::AcceptRole);
@@ -282,6 +293,7 @@ void MainWindow::cycle_panes(int direction) {
     QList<QWidget*> stops;
     if (sidebar_->isVisible()) stops << sidebar_->list();
     if (Chat* chat = current_chat()) stops << view_of(chat->id());
+    if (bench_ != nullptr && stack_->currentWidget() == bench_) stops << bench_;
     if (panel_->isVisible()) stops << panel_->widget();
     int at = -1;
     for (int i = 0; i < stops.size(); ++i)
@@ -289,6 +301,8 @@ void MainWindow::cycle_panes(int direction) {
     QWidget* next = stops[(at + direction + stops.size()) % stops.size()];
     if (auto* view = qobject_cast<ChatView*>(next)) {
         view->focus_input();
+    } else if (next == bench_) {
+        bench_->focus_first();
     } else if (next == panel_->widget()) {
         panel_->findChild<QWidget*>(QStringLiteral("block_map"))->setFocus(Qt::ShortcutFocusReason);
     } else {
@@ -307,6 +321,7 @@ void MainWindow::retranslate() {
     plus_->setAccessibleName(tr("New chat"));
     for (Chat* chat : session_->chats())
         describe_chat(chat);
+    describe_benchmark();
     update_title();
     update_actions();
 }

@@ -15,6 +15,7 @@ class QToolButton;
 
 namespace recto::ui {
 
+class BenchView;
 class ChatTabBar;
 class ChatView;
 class Language;
@@ -45,6 +46,8 @@ class MainWindow : public QMainWindow {
     void delete_chat(Chat* chat);
     void rename_chat(Chat* chat);
     void show_four_chats();
+    void show_benchmark();                                // its tab, made when needed, to the front
+    BenchView* benchmark_view() const { return bench_; }  // null: no tab, or never shown
     void show_better_answers();
     void quit_now();            // no question; what is there is kept
     void zoom_by(int percent);  // 0: back to 100
@@ -72,7 +75,11 @@ class MainWindow : public QMainWindow {
     void show_tab(int index);
     void commit_input();
     ChatView* make_view(Chat* chat);
+    BenchView* make_benchmark_view();
+    void show_benchmark_view();
+    void close_benchmark_tab(int index);
     void describe_chat(Chat* chat);
+    void describe_benchmark();
     void forget_chat(Chat* chat);
     void discard_if_unused(Chat* chat);
     void fill_recent_models(QMenu* menu);
@@ -97,6 +104,7 @@ class MainWindow : public QMainWindow {
     QToolButton* plus_ = nullptr;
     QStackedWidget* stack_ = nullptr;
     QHash<ChatId, ChatView*> views_;
+    BenchView* bench_ = nullptr;
     LivePanel* panel_ = nullptr;
     MessageBar* banner_ = nullptr;  // trouble
     MessageBar* toast_ = nullptr;   // undo, stop

@@ -165,6 +165,9 @@ void MainWindow::build_model_menu() {
         [this] { session_->host()->cancel_load(); });
     menu->addSeparator();
     actions_->add(
+        menu, "benchmark", [] { return tr("Benchmark"); }, {keys("Ctrl+Shift+M")},
+        [this] { show_benchmark(); });
+    actions_->add(
         menu, "better_answers", [] { return tr("Better answers…"); }, {}, [this] { show_better_answers(); });
 }
 
@@ -262,9 +265,10 @@ void MainWindow::update_actions() {
     const int answer = last_answer(chat);
     const HostState state = session_->host()->state();
     const bool ready = state == HostState::ready;
+    const bool held = session_->host()->held();  // something is measured: nothing else may compute
     enable("focus_input", chat != nullptr);
-    enable("regenerate", idle && answer >= 0 && ready);
-    enable("continue_answer", idle && answer >= 0 && answer == chat->message_count() - 1 && ready);
+    enable("regenerate", idle && answer >= 0 && ready && !held);
+    enable("continue_answer", idle && answer >= 0 && answer == chat->message_count() - 1 && ready && !held);
     bool versions = false;  // of any message: which one is meant, the view knows
     for (int row = 0; idle && row < chat->message_count(); ++row)
         versions = versions || chat->version_count(row) > 1;
@@ -278,10 +282,11 @@ void MainWindow::update_actions() {
     enable("delete_chat", chat != nullptr && chat->message_count() > 0);
     enable("stop_chat", chat != nullptr && chat->busy());
     enable("stop_all", session_->busy_count() > 0);
-    enable("four_chats", ready);
+    enable("four_chats", ready && !held);
     enable("close_tab", tabs_->count() > 0);
     enable("reopen_tab", !closed_.isEmpty());
-    enable("reload_model", state != HostState::loading && !session_->host()->last_request().path.empty());
+    enable("reload_model",
+           state != HostState::loading && !held && !session_->host()->last_request().path.empty());
     enable("eject_model", ready);
     enable("cancel_load", state == HostState::loading);
 

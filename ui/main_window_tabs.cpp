@@ -1,4 +1,4 @@
-// The main window's tabs: each a view of a chat, opened, closed, restored.
+// The main window's tabs: each a view of a chat, or the benchmark's; opened, closed, restored.
 #include <QGuiApplication>
 #include <QInputDialog>
 #include <QInputMethod>
@@ -6,6 +6,7 @@
 #include <QMenu>
 #include <QStackedWidget>
 
+#include "ui/bench/bench_view.h"
 #include "ui/chat/chat_view.h"
 #include "ui/chat/composition_guard.h"
 #include "ui/chat_tab_bar.h"
@@ -39,6 +40,10 @@ void MainWindow::open_chat(Chat* chat) {
 
 void MainWindow::show_tab(int index) {
     commit_input();
+    if (tabs_->chat_at(index) == benchmark_tab) {
+        show_benchmark_view();
+        return;
+    }
     Chat* chat = session_->chat(tabs_->chat_at(index));
     if (chat == nullptr) return;
     ChatView* view = views_.value(chat->id());
@@ -77,6 +82,10 @@ void MainWindow::close_tab(int index) {
     const ChatId id = tabs_->chat_at(index);
     if (id == 0) return;
     commit_input();
+    if (id == benchmark_tab) {
+        close_benchmark_tab(index);
+        return;
+    }
     Chat* chat = session_->chat(id);
     tabs_->removeTab(index);
     if (ChatView* view = views_.take(id)) {
@@ -115,7 +124,12 @@ void MainWindow::discard_if_unused(Chat* chat) {
 
 void MainWindow::reopen_tab() {
     while (!closed_.isEmpty()) {
-        Chat* chat = session_->chat(closed_.takeLast());
+        const ChatId id = closed_.takeLast();
+        if (id == benchmark_tab) {
+            show_benchmark();
+            return;
+        }
+        Chat* chat = session_->chat(id);
         if (chat == nullptr || chat->trashed() || tabs_->index_of(chat->id()) >= 0) continue;
         open_chat(chat);
         return;
@@ -170,6 +184,63 @@ ChatView* MainWindow::make_view(Chat* chat) {
     return view;
 }
 
+void MainWindow::show_benchmark() {
+    if (!session_->is_ready()) return;
+    int index = tabs_->index_of(benchmark_tab);
+    if (index < 0) {
+        index = tabs_->add_chat(benchmark_tab);
+        describe_benchmark();
+    }
+    tabs_->setCurrentIndex(index);
+    show_tab(index);
+}
+
+void MainWindow::show_benchmark_view() {
+    if (bench_ == nullptr) {
+        bench_ = make_benchmark_view();
+        stack_->addWidget(bench_);
+    }
+    closed_.removeAll(benchmark_tab);
+    stack_->setCurrentWidget(bench_);
+    sidebar_->set_open_chat(0);
+    bench_->focus_first();
+    describe_benchmark();
+    update_title();
+    update_actions();
+}
+
+BenchView* MainWindow::make_benchmark_view() {
+    const ModelRequest like = opener_->request_for({});
+    auto* view = new BenchView(theme_, session_, QString::fromStdString(like.device), like.threads, stack_);
+    connect(view, &BenchView::state_changed, this, [this] { describe_benchmark(); });
+    connect(view, &BenchView::announce, status_, &StatusLine::announce);
+    return view;
+}
+
+void MainWindow::describe_benchmark() {
+    tabs_->describe(benchmark_tab, tr("Benchmark"), bench_ != nullptr ? bench_->state_text() : QString(),
+                    false, {});
+}
+
+// A run goes on: the session owns it, not the tab.
+void MainWindow::close_benchmark_tab(int index) {
+    tabs_->removeTab(index);
+    if (bench_ != nullptr) {
+        stack_->removeWidget(bench_);
+        bench_->deleteLater();
+        bench_ = nullptr;
+    }
+    closed_.removeAll(benchmark_tab);
+    closed_ << benchmark_tab;
+    if (session_->benchmark().active())
+        toast_->show_message(tr("The benchmark goes on."),
+                             {{tr("Show"), [this] { show_benchmark(); }},
+                              {tr("Stop"), [this] { session_->benchmark().stop(); }}});
+    if (tabs_->count() == 0 && !quitting_) new_chat();
+    update_title();
+    update_actions();
+}
+
 void MainWindow::describe_chat(Chat* chat) {
     const bool has_color = session_->palette().has(chat->owner());
     tabs_->describe(chat->id(), chat->title(), chat->state_text(), has_color,
@@ -195,29 +266,36 @@ void MainWindow::restore_tabs() {
         tabs_->add_chat(id);
         describe_chat(chat);
     }
+    if (session_->settings().benchmark_open()) {
+        tabs_->add_chat(benchmark_tab);
+        describe_benchmark();
+    }
     tabs_->blockSignals(false);
     if (tabs_->count() == 0) {
         new_chat();
         return;
     }
-    Chat* chat = session_->chat(current);
-    open_chat(chat != nullptr && tabs_->index_of(current) >= 0 ? chat : session_->chat(tabs_->chat_at(0)));
+    const int index = std::max(tabs_->index_of(current), 0);
+    tabs_->setCurrentIndex(index);
+    show_tab(index);
 }
 
 void MainWindow::show_tab_menu(int index, QPoint global) {
-    Chat* chat = session_->chat(tabs_->chat_at(index));
-    if (chat == nullptr) return;
+    const ChatId id = tabs_->chat_at(index);
+    Chat* chat = session_->chat(id);
+    if (chat == nullptr && id != benchmark_tab) return;
     auto* menu = new QMenu(this);
     menu->setAttribute(Qt::WA_DeleteOnClose);
-    const ChatId id = chat->id();
     menu->addAction(tr("Close tab"), this, [this, id] { close_tab(tabs_->index_of(id)); });
     QAction* others = menu->addAction(tr("Close other tabs"), this, [this, id] {
         for (int i = tabs_->count() - 1; i >= 0; --i)
             if (tabs_->chat_at(i) != id) close_tab(i);
     });
     others->setEnabled(tabs_->count() > 1);
-    menu->addSeparator();
-    menu->addAction(tr("Rename…"), chat, [this, chat] { rename_chat(chat); });
+    if (chat != nullptr) {
+        menu->addSeparator();
+        menu->addAction(tr("Rename…"), chat, [this, chat] { rename_chat(chat); });
+    }
     menu->popup(global);
 }
 

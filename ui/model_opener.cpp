@@ -45,7 +45,12 @@ void ModelOpener::load_now(const QString& path) {
 }
 
 void ModelOpener::ask_and_load(const QString& path) {
-    if (host_) asked_ = host_->estimate(request_for(path));
+    if (!host_) return;
+    if (host_->held()) {
+        host_->load(request_for(path));  // refused, and says why
+        return;
+    }
+    asked_ = host_->estimate(request_for(path));
 }
 
 void ModelOpener::on_estimate(const EstimateReport& report) {

@@ -2,6 +2,50 @@
 <!DOCTYPE TS>
 <TS version="2.1" language="en_US">
 <context>
+    <name>recto::ui::Benchmark</name>
+    <message numerus="yes">
+        <source>%n chat(s) still answer: wait until they are done, or stop them. A benchmark must have the machine to itself.</source>
+        <translation>
+            <numerusform>%n chat still answers: wait until it is done, or stop it. A benchmark must have the machine to itself.</numerusform>
+            <numerusform>%n chats still answer: wait until they are done, or stop them. A benchmark must have the machine to itself.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>recto::ui::BenchTableModel</name>
+    <message numerus="yes">
+        <source>%1 to %2, %n run(s)</source>
+        <translation>
+            <numerusform>%1 to %2, %n run</numerusform>
+            <numerusform>%1 to %2, %n runs</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n run(s) left out: too few steps with all sequences decoding</source>
+        <translation>
+            <numerusform>%n run left out: too few steps with all sequences decoding</numerusform>
+            <numerusform>%n runs left out: too few steps with all sequences decoding</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n sequence(s) · %1 in + %2 out</source>
+        <translation>
+            <numerusform>%n sequence · %1 in + %2 out</numerusform>
+            <numerusform>%n sequences · %1 in + %2 out</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>recto::ui::BenchView</name>
+    <message numerus="yes">
+        <source>about %n minute(s) left</source>
+        <translation>
+            <numerusform>about %n minute left</numerusform>
+            <numerusform>about %n minutes left</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>recto::ui::BlocksOverTimeSection</name>
     <message numerus="yes">
         <source>%n block(s) used now</source>

@@ -77,6 +77,487 @@
     </message>
 </context>
 <context>
+    <name>recto::ui::Benchmark</name>
+    <message>
+        <source>Recto is closing.</source>
+        <translation>Recto 正在關閉。</translation>
+    </message>
+    <message>
+        <source>A benchmark is running.</source>
+        <translation>效能測試正在執行。</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n chat(s) still answer: wait until they are done, or stop them. A benchmark must have the machine to itself.</source>
+        <translation>
+            <numerusform>還有 %n 個對話在回答：請等它們完成，或先停止。效能測試必須獨占這台電腦。</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>A model is being loaded: wait until it is ready.</source>
+        <translation>模型正在載入：請等到可用為止。</translation>
+    </message>
+    <message>
+        <source>A benchmark is running, and chats wait so that it measures only itself. It can be stopped in its tab.</source>
+        <translation>效能測試正在執行，對話暫時等待，以免影響測量。可在其分頁中停止。</translation>
+    </message>
+</context>
+<context>
+    <name>recto::ui::BenchReports</name>
+    <message>
+        <source>%1: the report could not be written: %2</source>
+        <translation>%1：無法寫入報告：%2</translation>
+    </message>
+    <message>
+        <source>%1 cannot be read: %2</source>
+        <translation>無法讀取 %1：%2</translation>
+    </message>
+    <message>
+        <source>%1: expected a benchmark report as JSON, found other text</source>
+        <translation>%1：應為 JSON 格式的效能測試報告，卻是其他文字</translation>
+    </message>
+    <message>
+        <source>%1: expected a folder that can be made, found none; the report was not kept</source>
+        <translation>%1：無法建立這個資料夾，報告沒有保存</translation>
+    </message>
+</context>
+<context>
+    <name>recto::ui::BenchTable</name>
+    <message>
+        <source>Copy rows</source>
+        <translation>複製這些列</translation>
+    </message>
+    <message>
+        <source>Benchmark results</source>
+        <translation>效能測試結果</translation>
+    </message>
+</context>
+<context>
+    <name>recto::ui::BenchTableModel</name>
+    <message>
+        <source>B compared with A. Coloured only where the runs' ranges do not overlap and the difference is larger than what A's own runs differ by.</source>
+        <translation>B 與 A 的比較。只有各次結果範圍不重疊，且差異大於 A 自身各次差異時，才會上色。</translation>
+    </message>
+    <message>
+        <source>Figure</source>
+        <translation>項目</translation>
+    </message>
+    <message>
+        <source>A · %1</source>
+        <translation>A · %1</translation>
+    </message>
+    <message>
+        <source>B · %1</source>
+        <translation>B · %1</translation>
+    </message>
+    <message>
+        <source>B : A</source>
+        <translation>B : A</translation>
+    </message>
+    <message>
+        <source>First token (TTFT)</source>
+        <translation>首個詞元（TTFT）</translation>
+    </message>
+    <message>
+        <source>Prefill, tok/s</source>
+        <translation>預填，詞元/秒</translation>
+    </message>
+    <message>
+        <source>Time per token (TPOT)</source>
+        <translation>每個詞元的時間（TPOT）</translation>
+    </message>
+    <message>
+        <source>Gap between tokens (ITL), p50 / p99</source>
+        <translation>詞元間隔（ITL），p50 / p99</translation>
+    </message>
+    <message>
+        <source>Total, tok/s</source>
+        <translation>總計，詞元/秒</translation>
+    </message>
+    <message>
+        <source>Total while all decode, tok/s</source>
+        <translation>全部解碼時總計，詞元/秒</translation>
+    </message>
+    <message>
+        <source>Prefill, characters/s</source>
+        <translation>預填，字元/秒</translation>
+    </message>
+    <message>
+        <source>Decode, characters/s</source>
+        <translation>解碼，字元/秒</translation>
+    </message>
+    <message>
+        <source>Energy, J a token</source>
+        <translation>能量，每個詞元焦耳</translation>
+    </message>
+    <message>
+        <source>%1 ms</source>
+        <translation>%1 毫秒</translation>
+    </message>
+    <message>
+        <source>%1 s</source>
+        <translation>%1 秒</translation>
+    </message>
+    <message numerus="yes">
+        <source>%1 to %2, %n run(s)</source>
+        <translation>
+            <numerusform>%1 至 %2，共 %n 次</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Void: in under half of the steps all sequences decoded. More output tokens help.</source>
+        <translation>無效：不到一半的步驟是全部序列同時解碼。增加輸出詞元會有幫助。</translation>
+    </message>
+    <message>
+        <source>p95 %1, longest %2, over %3 gaps</source>
+        <translation>p95 %1，最長 %2，共 %3 個間隔</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n run(s) left out: too few steps with all sequences decoding</source>
+        <translation>
+            <numerusform>略去 %n 次：全部序列同時解碼的步驟太少</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>The device was held back by heat or power in every try.</source>
+        <translation>每次嘗試時，裝置都因溫度或供電而降速。</translation>
+    </message>
+    <message>
+        <source>%1× faster</source>
+        <translation>快 %1×</translation>
+    </message>
+    <message>
+        <source>%1 % faster</source>
+        <translation>快 %1 %</translation>
+    </message>
+    <message>
+        <source>%1× slower</source>
+        <translation>慢 %1×</translation>
+    </message>
+    <message>
+        <source>%1 % slower</source>
+        <translation>慢 %1 %</translation>
+    </message>
+    <message>
+        <source>%1× smaller</source>
+        <translation>小 %1×</translation>
+    </message>
+    <message>
+        <source>%1 % smaller</source>
+        <translation>小 %1 %</translation>
+    </message>
+    <message>
+        <source>%1× larger</source>
+        <translation>大 %1×</translation>
+    </message>
+    <message>
+        <source>%1 % larger</source>
+        <translation>大 %1 %</translation>
+    </message>
+    <message>
+        <source>%1× more</source>
+        <translation>多 %1×</translation>
+    </message>
+    <message>
+        <source>%1 % more</source>
+        <translation>多 %1 %</translation>
+    </message>
+    <message>
+        <source>%1× fewer</source>
+        <translation>少 %1×</translation>
+    </message>
+    <message>
+        <source>%1 % fewer</source>
+        <translation>少 %1 %</translation>
+    </message>
+    <message>
+        <source>the same</source>
+        <translation>相同</translation>
+    </message>
+    <message>
+        <source>likely %1</source>
+        <translation>可能%1</translation>
+    </message>
+    <message>
+        <source>within noise</source>
+        <translation>在雜訊內</translation>
+    </message>
+    <message>
+        <source>B ÷ A = %1; noise up to %2 %; p = %3 (exact rank test), %4 and %5 runs</source>
+        <translation>B ÷ A = %1；雜訊最多 %2 %；p = %3（精確秩檢定），%4 次與 %5 次</translation>
+    </message>
+    <message>
+        <source>Fewer than 5 runs a side are too few to rely on.</source>
+        <translation>每邊少於 5 次，不足以採信。</translation>
+    </message>
+    <message>
+        <source>Models</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Load time</source>
+        <translation>載入時間</translation>
+    </message>
+    <message>
+        <source>open → first step possible</source>
+        <translation>開啟 → 可執行第一步</translation>
+    </message>
+    <message>
+        <source>Weights in memory</source>
+        <translation>記憶體中的權重</translation>
+    </message>
+    <message>
+        <source>Tokens that fit</source>
+        <translation>可容納的詞元</translation>
+    </message>
+    <message>
+        <source>blocks × block size beside the weights</source>
+        <translation>權重之外的區塊數 × 區塊大小</translation>
+    </message>
+    <message>
+        <source>Peak memory</source>
+        <translation>記憶體峰值</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n sequence(s) · %1 in + %2 out</source>
+        <translation>
+            <numerusform>%n 個序列 · 輸入 %1 + 輸出 %2</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source> · at depth %1</source>
+        <translation> · 深度 %1</translation>
+    </message>
+    <message>
+        <source>Same greedy tokens as A</source>
+        <translation>與 A 相同的貪婪詞元</translation>
+    </message>
+    <message>
+        <source>prompts whose outputs are identical</source>
+        <translation>輸出完全相同的提示數</translation>
+    </message>
+    <message>
+        <source>%1 of %2</source>
+        <translation>%2 個中的 %1 個</translation>
+    </message>
+    <message>
+        <source>none differs</source>
+        <translation>全部相同</translation>
+    </message>
+    <message>
+        <source>first differs at %1</source>
+        <translation>從第 %1 個起不同</translation>
+    </message>
+    <message>
+        <source>Median over the prompts, of %1 tokens. Outputs that run free drift apart after one difference, so how much differs later says little.</source>
+        <translation>各提示的中位數，共 %1 個詞元。自由生成的輸出一旦不同便越差越遠，因此之後差多少沒有意義。</translation>
+    </message>
+    <message>
+        <source>Decode, tok/s</source>
+        <translation>解碼，詞元/秒</translation>
+    </message>
+    <message>
+        <source>A: %1</source>
+        <translation>A：%1</translation>
+    </message>
+    <message>
+        <source>B: %1</source>
+        <translation>B：%1</translation>
+    </message>
+    <message>
+        <source>(n − 1) ÷ (t_n − t_1), one sequence</source>
+        <translation>(n − 1) ÷ (t_n − t_1)，單一序列</translation>
+    </message>
+    <message>
+        <source>t_{i+1} − t_i, median</source>
+        <translation>t_{i+1} − t_i，中位數</translation>
+    </message>
+    <message>
+        <source>tokens between the last t_1 and the first t_n ÷ that span</source>
+        <translation>最後一個 t_1 與第一個 t_n 之間的詞元 ÷ 這段時間</translation>
+    </message>
+    <message>
+        <source>characters of the prompt ÷ (t_1 − t_start)</source>
+        <translation>提示的字元 ÷ (t_1 − t_start)</translation>
+    </message>
+    <message>
+        <source>characters behind the first token ÷ (t_n − t_1)</source>
+        <translation>首個詞元之後的字元 ÷ (t_n − t_1)</translation>
+    </message>
+    <message>
+        <source>the board's energy ÷ Σn</source>
+        <translation>顯示卡的能量 ÷ Σn</translation>
+    </message>
+</context>
+<context>
+    <name>recto::ui::BenchView</name>
+    <message>
+        <source>Benchmark</source>
+        <translation>效能測試</translation>
+    </message>
+    <message>
+        <source>The benchmark is finished.</source>
+        <translation>效能測試已完成。</translation>
+    </message>
+    <message>
+        <source>Stopped. What was measured is shown, and not kept unless you save it.</source>
+        <translation>已停止。已測得的結果仍顯示，但除非你儲存，否則不會保存。</translation>
+    </message>
+    <message>
+        <source>Stopped before anything was measured.</source>
+        <translation>在測得任何結果前已停止。</translation>
+    </message>
+    <message>
+        <source>The benchmark was stopped.</source>
+        <translation>效能測試已停止。</translation>
+    </message>
+    <message>
+        <source>Saved as %1.</source>
+        <translation>已儲存為 %1。</translation>
+    </message>
+    <message>
+        <source>The benchmark has started.</source>
+        <translation>效能測試已開始。</translation>
+    </message>
+    <message>
+        <source>Choose a model for A.</source>
+        <translation>請選擇模型 A。</translation>
+    </message>
+    <message>
+        <source>Something in the workload is not a number yet.</source>
+        <translation>工作量中有欄位還不是數字。</translation>
+    </message>
+    <message>
+        <source>Chats wait while a benchmark runs.</source>
+        <translation>效能測試期間，對話會等待。</translation>
+    </message>
+    <message>
+        <source>looking at the models and the memory …</source>
+        <translation>正在檢查模型與記憶體…</translation>
+    </message>
+    <message>
+        <source>stopping …</source>
+        <translation>正在停止…</translation>
+    </message>
+    <message>
+        <source>starting …</source>
+        <translation>正在開始…</translation>
+    </message>
+    <message numerus="yes">
+        <source>about %n minute(s) left</source>
+        <translation>
+            <numerusform>約剩 %n 分鐘</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>about %1 s left</source>
+        <translation>約剩 %1 秒</translation>
+    </message>
+    <message>
+        <source>idle</source>
+        <translation>閒置</translation>
+    </message>
+    <message>
+        <source>running, %1 %</source>
+        <translation>執行中，%1 %</translation>
+    </message>
+    <message>
+        <source>greedy, end of turn ignored</source>
+        <translation>貪婪取樣，忽略回答結束</translation>
+    </message>
+    <message>
+        <source>prefix cache off</source>
+        <translation>前綴快取關閉</translation>
+    </message>
+    <message>
+        <source>this run</source>
+        <translation>這一次</translation>
+    </message>
+    <message>
+        <source>the last run, not kept</source>
+        <translation>上一次，未保存</translation>
+    </message>
+    <message>
+        <source>none yet</source>
+        <translation>尚無</translation>
+    </message>
+    <message>
+        <source>The benchmark needs about %1 of memory, and %2 are free.</source>
+        <translation>效能測試約需 %1 記憶體，目前可用 %2。</translation>
+    </message>
+    <message>
+        <source>%1 Ejecting the model of the chats gives %2 back; the chats keep their text.</source>
+        <translation>%1退出對話使用的模型可釋放 %2；對話文字會保留。</translation>
+    </message>
+    <message>
+        <source>Eject it and run</source>
+        <translation>退出模型並開始</translation>
+    </message>
+    <message>
+        <source>%1 Choose fewer sequences, a smaller depth or a smaller model.</source>
+        <translation>%1請減少序列數、降低深度，或選較小的模型。</translation>
+    </message>
+    <message>
+        <source>Save the report</source>
+        <translation>儲存報告</translation>
+    </message>
+    <message>
+        <source>JSON (*.json)</source>
+        <translation>JSON (*.json)</translation>
+    </message>
+    <message>
+        <source>CSV (*.csv)</source>
+        <translation>CSV (*.csv)</translation>
+    </message>
+    <message>
+        <source>Copied as Markdown, with what a repetition needs.</source>
+        <translation>已複製為 Markdown，包含重現所需的資訊。</translation>
+    </message>
+    <message>
+        <source>Run</source>
+        <translation>開始</translation>
+    </message>
+    <message>
+        <source>Run the benchmark</source>
+        <translation>開始效能測試</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>停止</translation>
+    </message>
+    <message>
+        <source>Stop the benchmark</source>
+        <translation>停止效能測試</translation>
+    </message>
+    <message>
+        <source>Progress of the benchmark</source>
+        <translation>效能測試進度</translation>
+    </message>
+    <message>
+        <source>Report</source>
+        <translation>報告</translation>
+    </message>
+    <message>
+        <source>Finished benchmarks</source>
+        <translation>已完成的效能測試</translation>
+    </message>
+    <message>
+        <source>Results stand here while the benchmark runs, each with its formula. Finished ones are kept.</source>
+        <translation>測試進行時，結果會顯示在這裡，並附上公式。完成的報告會保存。</translation>
+    </message>
+    <message>
+        <source>Copy as Markdown</source>
+        <translation>複製為 Markdown</translation>
+    </message>
+    <message>
+        <source>Save as</source>
+        <translation>另存為</translation>
+    </message>
+    <message>
+        <source>Save the report as a file</source>
+        <translation>將報告存成檔案</translation>
+    </message>
+</context>
+<context>
     <name>recto::ui::BetterAnswersDialog</name>
     <message>
         <source>needs about %1</source>
@@ -1029,6 +1510,18 @@ Apache License 2.0。以 Qt %1 建置。</translation>
         <source>Sampling</source>
         <translation>取樣</translation>
     </message>
+    <message>
+        <source>Benchmark</source>
+        <translation>效能測試</translation>
+    </message>
+    <message>
+        <source>The benchmark goes on.</source>
+        <translation>效能測試會繼續。</translation>
+    </message>
+    <message>
+        <source>A benchmark is running. It is stopped, and what it has measured so far is not kept.</source>
+        <translation>效能測試正在執行。它會停止，目前測得的結果不會保存。</translation>
+    </message>
 </context>
 <context>
     <name>recto::ui::MemoryDialog</name>
@@ -1544,6 +2037,65 @@ loaded in %6</source>
     </message>
 </context>
 <context>
+    <name>recto::ui::SidePicker</name>
+    <message>
+        <source>choose a model</source>
+        <translation>選擇模型</translation>
+    </message>
+    <message>
+        <source>none: measure A alone</source>
+        <translation>無：只測 A</translation>
+    </message>
+    <message>
+        <source>A GGUF file or a model folder.</source>
+        <translation>GGUF 檔案或模型資料夾。</translation>
+    </message>
+    <message>
+        <source>With a second model both are measured in turn, A B B A.</source>
+        <translation>選擇第二個模型時，兩者輪流測量：A B B A。</translation>
+    </message>
+    <message>
+        <source>Choose a model file</source>
+        <translation>選擇模型檔案</translation>
+    </message>
+    <message>
+        <source>Models (*.gguf *.safetensors);;All files (*)</source>
+        <translation>模型 (*.gguf *.safetensors);;所有檔案 (*)</translation>
+    </message>
+    <message>
+        <source>Choose a model folder (config.json and safetensors)</source>
+        <translation>選擇模型資料夾（config.json 與 safetensors）</translation>
+    </message>
+    <message>
+        <source>Model A</source>
+        <translation>模型 A</translation>
+    </message>
+    <message>
+        <source>Model B (may be left out)</source>
+        <translation>模型 B（可不選）</translation>
+    </message>
+    <message>
+        <source>Browse</source>
+        <translation>瀏覽</translation>
+    </message>
+    <message>
+        <source>Browse for model A</source>
+        <translation>瀏覽模型 A</translation>
+    </message>
+    <message>
+        <source>Browse for model B</source>
+        <translation>瀏覽模型 B</translation>
+    </message>
+    <message>
+        <source>File…</source>
+        <translation>檔案…</translation>
+    </message>
+    <message>
+        <source>Folder…</source>
+        <translation>資料夾…</translation>
+    </message>
+</context>
+<context>
     <name>recto::ui::SpeedSection</name>
     <message>
         <source>prefill</source>
@@ -1896,6 +2448,89 @@ decode = (n − 1) ÷ (t(n) − t(1)), pauses included</source>
     <message>
         <source>What the numbers mean</source>
         <translation>數字的意義</translation>
+    </message>
+</context>
+<context>
+    <name>recto::ui::WorkloadForm</name>
+    <message>
+        <source>Sequences: expected numbers from 1 to %1 with commas between, found “%2”.</source>
+        <translation>序列：應為 1 到 %1 的數字，以逗號分隔，卻是「%2」。</translation>
+    </message>
+    <message>
+        <source>Depths: expected numbers from 0 to %1 with commas between, found “%2”.</source>
+        <translation>深度：應為 0 到 %1 的數字，以逗號分隔，卻是「%2」。</translation>
+    </message>
+    <message>
+        <source>own numbers</source>
+        <translation>自訂</translation>
+    </message>
+    <message>
+        <source>automatic</source>
+        <translation>自動</translation>
+    </message>
+    <message>
+        <source>CPU</source>
+        <translation>CPU</translation>
+    </message>
+    <message>
+        <source>CUDA card</source>
+        <translation>CUDA 顯示卡</translation>
+    </message>
+    <message>
+        <source>Workload, in / out</source>
+        <translation>工作量，輸入／輸出</translation>
+    </message>
+    <message>
+        <source>Prompt and output tokens of each sequence</source>
+        <translation>每個序列的提示與輸出詞元數</translation>
+    </message>
+    <message>
+        <source>Prompt tokens</source>
+        <translation>提示詞元</translation>
+    </message>
+    <message>
+        <source>Tokens in each prompt; every prompt is another</source>
+        <translation>每個提示的詞元數；每個提示都不同</translation>
+    </message>
+    <message>
+        <source>Output tokens</source>
+        <translation>輸出詞元</translation>
+    </message>
+    <message>
+        <source>Every sequence gives exactly this many: the end of turn is ignored</source>
+        <translation>每個序列都恰好輸出這麼多：忽略回答結束</translation>
+    </message>
+    <message>
+        <source>Sequences at once</source>
+        <translation>同時序列數</translation>
+    </message>
+    <message>
+        <source>One row of the table for each number: 1, 8, 64</source>
+        <translation>表中每個數字一組：1, 8, 64</translation>
+    </message>
+    <message>
+        <source>Depths</source>
+        <translation>深度</translation>
+    </message>
+    <message>
+        <source>Tokens already in the context before the prompt: 0, 4096</source>
+        <translation>提示之前已在上下文中的詞元數：0, 4096</translation>
+    </message>
+    <message>
+        <source>Repeats</source>
+        <translation>重複次數</translation>
+    </message>
+    <message>
+        <source>Timed runs a side and row; 6 is a good number, under 5 nothing is clear</source>
+        <translation>每邊每組的計時次數；6 次合適，少於 5 次難以判定</translation>
+    </message>
+    <message>
+        <source>Device</source>
+        <translation>裝置</translation>
+    </message>
+    <message>
+        <source>What the models run on, the same for both</source>
+        <translation>模型在哪裡執行，兩者相同</translation>
     </message>
 </context>
 </TS>

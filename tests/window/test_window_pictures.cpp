@@ -1,15 +1,14 @@
 // The whole window in its states, light and dark, English and Chinese: nothing may be cut. With
 // RECTO_PICTURES=DIR the pictures are kept for looking at; QT_SCALE_FACTOR=1.5 (a process each) makes them at
 // another scale.
-#include <QAbstractButton>
 #include <QApplication>
 #include <QDialog>
 #include <QDir>
-#include <QLabel>
 #include <QLineEdit>
 #include <QScreen>
 #include <QTest>
 
+#include "support/cut_texts.h"
 #include "support/registry.h"
 #include "test_window_fixture.h"
 #include "ui/chat_tab_bar.h"
@@ -21,32 +20,6 @@
 using namespace recto;
 using namespace recto::ui;
 using namespace recto::test;
-
-namespace {
-
-// Buttons and single-line labels that are smaller than what they say.
-QStringList cut_texts(QWidget* root) {
-    QStringList cut;
-    for (QWidget* widget : root->findChildren<QWidget*>()) {
-        if (!widget->isVisibleTo(root) || widget->width() == 0 || widget->height() == 0) continue;
-        bool is_cut = false;
-        QString text;
-        if (auto* button = qobject_cast<QAbstractButton*>(widget)) {
-            text = button->text();
-            const QFontMetrics metrics(button->font());
-            is_cut = !text.isEmpty() && (metrics.horizontalAdvance(text) > button->width() ||
-                                         metrics.tightBoundingRect(text).height() > button->height());
-        } else if (auto* label = qobject_cast<QLabel*>(widget)) {
-            text = label->text();
-            is_cut = label->wordWrap() ? label->height() < label->heightForWidth(label->width())
-                                       : label->width() < label->minimumSizeHint().width();
-        }
-        if (is_cut) cut << QStringLiteral("%1: %2").arg(widget->objectName(), text);
-    }
-    return cut;
-}
-
-}  // namespace
 
 class TestWindowPictures : public QObject {
     Q_OBJECT

@@ -150,7 +150,7 @@ void ChatView::send(const QString& text) {
 void ChatView::count_tokens() {
     HostClient* host = chat_->host();
     const QString text = input_->text();
-    if (!host || !host->ready() || text.isEmpty()) return input_->set_token_count(-1, 0);
+    if (!host || !host->ready() || host->held() || text.isEmpty()) return input_->set_token_count(-1, 0);
     if (host != counting_host_) {
         if (counting_host_) disconnect(counting_host_, &HostClient::tokens_counted, this, nullptr);
         counting_host_ = host;

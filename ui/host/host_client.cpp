@@ -36,12 +36,22 @@ QString HostClient::error() const {
 }
 
 void HostClient::load(ModelRequest request) {
+    if (held()) {
+        Q_EMIT load_refused(hold_reason_);
+        return;
+    }
     last_request_ = request;
     host_->load(std::move(request));
 }
 
 void HostClient::reload() {
     load(last_request_);
+}
+
+void HostClient::hold(const QString& reason) {
+    if (hold_reason_ == reason) return;
+    hold_reason_ = reason;
+    Q_EMIT held_changed();
 }
 
 Ticket HostClient::answer(AnswerRequest request) {

@@ -29,8 +29,8 @@ class HostClient : public QObject {
     bool draining() const { return timer_.isActive(); }
 
     Ticket estimate(ModelRequest request) { return host_->estimate(std::move(request)); }
-    void load(ModelRequest request);
-    void reload();  // the last request again
+    void load(ModelRequest request);  // held: load_refused with the reason
+    void reload();                    // the last request again
     const ModelRequest& last_request() const { return last_request_; }
     void cancel_load() { host_->cancel_load(); }
     void eject() { host_->eject(); }
@@ -48,12 +48,19 @@ class HostClient : public QObject {
     void request_snapshot() { host_->request_snapshot(); }
     void watch_pool_events(bool on) { host_->watch_pool_events(on); }
 
+    // Held: something else measures on this machine, and the engine must not compute. Chats ask before they
+    // send and say `reason`, one sentence; nothing is loaded. Empty: free again. Ejecting stays possible.
+    void hold(const QString& reason);
+    bool held() const { return !hold_reason_.isEmpty(); }
+    const QString& hold_reason() const { return hold_reason_; }
+
     // Joins the engine's thread and delivers what it posted last. Idempotent.
     void shutdown();
 
   Q_SIGNALS:
-    void load_refused(const QString& sentence);      // the file is bad; the model loaded before stays
-    void state_changed(recto::ui::HostState state);  // also: model loaded, ejected
+    void load_refused(const QString& sentence);  // the file is bad, or held; the model loaded before stays
+    void held_changed();
+    void state_changed(recto::ui::HostState state);             // also: model loaded, ejected
     void load_progress(const QString& stage, double fraction);  // 0 … 1 of the whole load
     void estimate_ready(std::shared_ptr<const recto::ui::EstimateReport> report);
     void answer_started(recto::ui::Ticket ticket, std::shared_ptr<const recto::ui::AnswerStarted> started);
@@ -78,6 +85,7 @@ class HostClient : public QObject {
     std::shared_ptr<const PoolSnapshot> last_snapshot_;
     std::shared_ptr<const EstimateReport> last_estimate_;
     bool paused_ = false;
+    QString hold_reason_;
     int idle_drains_ = 0;
 };
 

@@ -7,6 +7,7 @@
 
 #include "engine/choose_device.h"
 #include "engine/model/model.h"
+#include "ui/host/bench_host.h"
 #include "ui/host/engine_host.h"
 #include "ui/host/template_choice.h"
 
@@ -138,6 +139,23 @@ LoadedEngine load(const ModelRequest& request, const std::function<void(const Lo
 }
 
 }  // namespace
+
+BenchRunner real_bench_runner() {
+    return [](const BenchRequest& request, const std::function<void(const CompareProgress&)>& progress,
+              const std::function<bool()>& cancelled) {
+        CompareOptions options = request.options;
+        options.a.model = resolve_model(options.a.model.string());
+        if (options.b) options.b->model = resolve_model(options.b->model.string());
+        ModelRequest device;
+        device.device = request.device;
+        device.threads = request.threads;
+        options.make_backend = [device] { return make_backend(device); };
+        const std::size_t colon = request.device.find(':');
+        if (colon != std::string::npos) options.cuda_ordinal = std::atoi(request.device.c_str() + colon + 1);
+        options.command_line = repeat_command(options, request.device, request.threads);
+        return run_compare(options, progress, cancelled);
+    };
+}
 
 EngineFactory real_engine_factory() {
     return {estimate, load};

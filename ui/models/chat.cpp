@@ -36,9 +36,13 @@ QString Chat::title() const {
 void Chat::set_host(HostClient* host) {
     if (host_ == host) return;
     disconnect(host_state_);
+    disconnect(host_held_);
     host_ = host;
     // What the host can do decides whether sending is possible.
-    if (host) host_state_ = connect(host, &HostClient::state_changed, this, &Chat::state_changed);
+    if (host) {
+        host_state_ = connect(host, &HostClient::state_changed, this, &Chat::state_changed);
+        host_held_ = connect(host, &HostClient::held_changed, this, &Chat::state_changed);
+    }
     Q_EMIT state_changed();
 }
 
@@ -84,6 +88,7 @@ QString Chat::send_blocked_reason() const {
     if (stored_ && !open_) return tr("This chat is still being read.");
     if (store_->read_only()) return tr("The chats are open for reading only.");
     if (!host_) return tr("No model is loaded.");
+    if (host_->held()) return host_->hold_reason();
     switch (host_->state()) {
         case HostState::ready:
             return {};

@@ -136,7 +136,7 @@ class Chat : public QObject {
     ChatStore* store_;
     Settings* settings_;
     QPointer<HostClient> host_;
-    QMetaObject::Connection host_state_;
+    QMetaObject::Connection host_state_, host_held_;
     std::vector<QMetaObject::Connection> answer_signals_;  // of the host, while an answer is under way
 
     MessageTree tree_;

@@ -1,6 +1,7 @@
 #include "ui/models/session.h"
 
 #include <QDateTime>
+#include <QDir>
 #include <algorithm>
 
 namespace recto::ui {
@@ -11,7 +12,7 @@ constexpr int state_snapshots_per_second = 4;
 
 }  // namespace
 
-Session::Session(const ProfilePaths& paths, EngineFactory factory, QObject* parent)
+Session::Session(const ProfilePaths& paths, EngineFactory factory, QObject* parent, BenchRunner bench)
     : QObject(parent), factory_(std::move(factory)), settings_(paths), poll_(this) {
     connect(&store_, &ChatStore::opened, this, &Session::on_opened);
     connect(&store_, &ChatStore::open_failed, this, &Session::failed);
@@ -23,6 +24,8 @@ Session::Session(const ProfilePaths& paths, EngineFactory factory, QObject* pare
             if (host->ready()) host->request_snapshot();
     });
     add_host();
+    benchmark_ = std::make_unique<Benchmark>(this, QDir(paths.data).filePath(QStringLiteral("benchmarks")),
+                                             std::move(bench));
 }
 
 Session::~Session() {
@@ -160,6 +163,7 @@ void Session::shutdown() {
     if (shut_down_) return;
     shut_down_ = true;
     poll_.stop();
+    benchmark_->shutdown();
     for (const auto& host : hosts_)
         host->shutdown();  // their last words reach the chats, and through them the store
     for (Chat* chat : std::as_const(by_id_))

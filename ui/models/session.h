@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ui/host/host_client.h"
+#include "ui/models/benchmark.h"
 #include "ui/models/chat.h"
 #include "ui/models/owner_palette.h"
 #include "ui/settings/settings.h"
@@ -18,11 +19,12 @@ class Session : public QObject {
     Q_OBJECT
   public:
     explicit Session(const ProfilePaths& paths, EngineFactory factory = real_engine_factory(),
-                     QObject* parent = nullptr);
+                     QObject* parent = nullptr, BenchRunner bench = real_bench_runner());
     ~Session() override;  // shutdown()
 
     Settings& settings() { return settings_; }
     ChatStore& store() { return store_; }
+    Benchmark& benchmark() { return *benchmark_; }
     HostClient* host(int number = 0) const;  // host 0 is always there
     int host_count() const { return int(hosts_.size()); }
     HostClient* add_host();  // for side by side
@@ -71,6 +73,7 @@ class Session : public QObject {
     Settings settings_;
     ChatStore store_;
     std::vector<std::unique_ptr<HostClient>> hosts_;
+    std::unique_ptr<Benchmark> benchmark_;
     OwnerPalette palette_;
     QHash<ChatId, Chat*> by_id_;
     QList<Chat*> chats_, trash_;

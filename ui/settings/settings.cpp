@@ -32,6 +32,8 @@ const QString open_chats = QStringLiteral("open_chats");
 const QString current_chat = QStringLiteral("current_chat");
 const QString last_model = QStringLiteral("last_model");
 const QString recent_models = QStringLiteral("recent_models");
+const QString benchmark = QStringLiteral("benchmark");
+const QString benchmark_open = QStringLiteral("benchmark_open");
 }  // namespace key
 
 const QStringList& theme_names() {
@@ -225,6 +227,20 @@ ChatId Settings::current_chat() const {
 }
 void Settings::set_current_chat(ChatId v) {
     put(layout_, key::current_chat, qint64(v));
+}
+
+QJsonObject Settings::benchmark() const {
+    return layout_.values.value(key::benchmark).toObject();
+}
+void Settings::set_benchmark(const QJsonObject& v) {
+    put(layout_, key::benchmark, v);
+}
+
+bool Settings::benchmark_open() const {
+    return layout_.values.value(key::benchmark_open).toBool(false);
+}
+void Settings::set_benchmark_open(bool v) {
+    put(layout_, key::benchmark_open, v);
 }
 
 QString Settings::last_model() const {

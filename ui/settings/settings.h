@@ -57,6 +57,10 @@ class Settings : public QObject {
     void set_open_chats(const QList<ChatId>& v);
     ChatId current_chat() const;
     void set_current_chat(ChatId v);
+    QJsonObject benchmark() const;  // the plan chosen last (see bench_plan.h)
+    void set_benchmark(const QJsonObject& v);
+    bool benchmark_open() const;  // its tab
+    void set_benchmark_open(bool v);
     QString last_model() const;  // path
     void set_last_model(const QString& v);
     QStringList recent_models() const;  // newest first, at most 10

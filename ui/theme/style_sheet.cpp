@@ -33,7 +33,9 @@ QPushButton[flat="true"]:checked, QToolButton:checked { color: @accent; }
 QToolButton#tab_close { padding: 0; }
 QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox, QPlainTextEdit[field="true"] { background: @panel; color: @text; border: 1px solid @line; border-radius: @radius; padding: 4px 8px; selection-background-color: @selection; selection-color: @onselection; }
 QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus, QPlainTextEdit[field="true"]:focus { border: 1px solid @focus; }
-QComboBox::drop-down { border: 0; width: 18px; }
+QLineEdit:disabled, QSpinBox:disabled, QDoubleSpinBox:disabled, QComboBox:disabled { color: @disabled; }
+QComboBox::drop-down { border: 0; width: 22px; }
+QComboBox::down-arrow { image: url(:/icons/chevron-down.svg); width: 12px; height: 12px; }
 QComboBox QAbstractItemView { background: @panel; border: 1px solid @line; selection-background-color: @raised; selection-color: @text; }
 QLabel[dim="true"] { color: @dim; }
 QFrame[card="true"] { border: 1px solid @line; border-radius: @cardradius; }

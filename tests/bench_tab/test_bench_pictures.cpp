@@ -1,0 +1,79 @@
+// The Benchmark tab in its states, light and dark, English and Chinese: nothing may be cut. With
+// RECTO_PICTURES=DIR the pictures are kept for looking at; QT_SCALE_FACTOR=1.5 (a process each) makes them at
+// another scale.
+#include <QApplication>
+#include <QDir>
+#include <QPushButton>
+#include <QTest>
+
+#include "bench_fixture.h"
+#include "support/cut_texts.h"
+#include "support/registry.h"
+#include "ui/bench/bench_view.h"
+
+using namespace recto;
+using namespace recto::ui;
+using namespace recto::test;
+
+class TestBenchPictures : public QObject {
+    Q_OBJECT
+  private Q_SLOTS:
+    void nothing_is_cut_data() {
+        QTest::addColumn<int>("theme");
+        QTest::addColumn<QString>("language");
+        QTest::addColumn<int>("zoom");
+        QTest::newRow("dark") << int(ThemeChoice::dark) << "en" << 100;
+        QTest::newRow("light") << int(ThemeChoice::light) << "en" << 100;
+        QTest::newRow("dark-zh") << int(ThemeChoice::dark) << "zh_TW" << 100;
+        QTest::newRow("light-150") << int(ThemeChoice::light) << "en" << 150;
+    }
+
+    void nothing_is_cut() {
+        QFETCH(int, theme);
+        QFETCH(QString, language);
+        QFETCH(int, zoom);
+        const QString row = QString::fromLatin1(QTest::currentDataTag());
+        BenchDesk desk;
+        desk.session->settings().set_theme(ThemeChoice(theme));
+        desk.session->settings().set_language(language);
+        desk.session->settings().set_text_zoom(zoom);
+        desk.load();
+        desk.open();
+        desk.window->show_benchmark();
+        BenchView* view = desk.window->benchmark_view();
+        view->set_plan(BenchDesk::plan());
+        QVERIFY(wait_for([&] {
+            return desk.find<QLabel>("bench_a_details")->text().contains(QStringLiteral("Q4_1")) &&
+                   desk.find<QLabel>("bench_b_details")->text().contains(QStringLiteral("Q4_1"));
+        }));
+        check(desk.window.get(), row + QStringLiteral("-bench-1-empty"));
+        desk.find<QPushButton>("bench_run")->click();
+        desk.bench.allow(3);
+        QVERIFY(wait_for([&] { return desk.benchmark().progress().fraction > 0.5; }));
+        check(desk.window.get(), row + QStringLiteral("-bench-2-running"));
+        desk.bench.finish();
+        QVERIFY(wait_for([&] { return !desk.benchmark().active(); }));
+        QCoreApplication::processEvents();
+        check(desk.window.get(), row + QStringLiteral("-bench-3-finished"));
+        Q_EMIT desk.benchmark().memory_short(9ULL << 30, 3ULL << 30, 7ULL << 30);
+        QCoreApplication::processEvents();
+        check(desk.window.get(), row + QStringLiteral("-bench-4-memory"));
+    }
+
+  private:
+    static void check(QWidget* widget, const QString& name) {
+        QCoreApplication::processEvents();
+        const QPixmap picture = widget->grab();
+        const QString folder = qEnvironmentVariable("RECTO_PICTURES");
+        if (!folder.isEmpty()) {
+            const QString scale = QString::number(qRound(widget->devicePixelRatioF() * 100));
+            QVERIFY(QDir().mkpath(folder));
+            QVERIFY(picture.save(QStringLiteral("%1/%2-at-%3.png").arg(folder, name, scale)));
+        }
+        const QStringList cut = cut_texts(widget);
+        QVERIFY2(cut.isEmpty(), qPrintable(name + QStringLiteral(" cuts ") + cut.join(QStringLiteral("; "))));
+    }
+};
+
+RECTO_TEST_CLASS(TestBenchPictures);
+#include "test_bench_pictures.moc"

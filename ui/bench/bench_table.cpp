@@ -1,0 +1,236 @@
+#include "ui/bench/bench_table.h"
+
+#include <QClipboard>
+#include <QContextMenuEvent>
+#include <QGuiApplication>
+#include <QHeaderView>
+#include <QKeyEvent>
+#include <QMenu>
+#include <QPainter>
+#include <QStyledItemDelegate>
+#include <algorithm>
+
+#include "ui/theme/theme.h"
+
+namespace recto::ui {
+namespace {
+
+constexpr int side_pad = 10, row_pad = 5, formula_gap = 10;
+
+class BenchDelegate : public QStyledItemDelegate {
+  public:
+    BenchDelegate(const Theme* theme, QObject* parent) : QStyledItemDelegate(parent), theme_(theme) {}
+
+    // The formula stands behind its label where both fit, and below it where they do not.
+    static bool one_line(const Palette& p, const QString& label, const QString& formula, int width) {
+        if (formula.isEmpty()) return true;
+        return QFontMetrics(p.fonts.body).horizontalAdvance(label) + formula_gap +
+                   QFontMetrics(p.fonts.small).horizontalAdvance(formula) + 2 * side_pad <=
+               width;
+    }
+
+    QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+        const Palette& p = theme_->palette();
+        const QFontMetrics body(p.fonts.body);
+        const bool section = index.data(BenchTableModel::section_role).toBool();
+        if (section) return {0, QFontMetrics(p.fonts.strong).height() + 2 * row_pad + p.metrics.gap};
+        const QString text = index.data().toString();
+        int height = body.height() + 2 * row_pad;
+        if (index.column() != BenchTableModel::metric)
+            return {body.horizontalAdvance(text) + 2 * side_pad, height};
+        const QString formula = index.data(BenchTableModel::formula_role).toString();
+        if (option.rect.width() > 0 && !one_line(p, text, formula, option.rect.width()))
+            height += formula_rect(p, formula, option.rect.width()).height();
+        return {body.horizontalAdvance(text) + 2 * side_pad, height};
+    }
+
+    void paint(QPainter* painter, const QStyleOptionViewItem& option,
+               const QModelIndex& index) const override {
+        const Palette& p = theme_->palette();
+        const bool section = index.data(BenchTableModel::section_role).toBool();
+        const bool chosen = (option.state & QStyle::State_Selected) != 0;
+        painter->save();
+        if (chosen) painter->fillRect(option.rect, p.selection);
+        painter->setPen(QPen(p.line, 0));
+        painter->drawLine(option.rect.bottomLeft(), option.rect.bottomRight());
+        const QRect inner = option.rect.adjusted(side_pad, 0, -side_pad, 0);
+        const QString text = index.data().toString();
+        if (section) {
+            painter->setFont(p.fonts.strong);
+            painter->setPen(chosen ? p.on_selection : p.text);
+            painter->drawText(inner.adjusted(0, p.metrics.gap, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, text);
+        } else if (index.column() == BenchTableModel::metric) {
+            paint_metric(*painter, inner, option.rect.width(), index, chosen);
+        } else {
+            paint_value(*painter, inner, index, chosen);
+        }
+        if (chosen && (option.state & QStyle::State_HasFocus) != 0) {
+            painter->setPen(QPen(p.focus, 1));
+            painter->setBrush(Qt::NoBrush);
+            painter->drawRect(option.rect.adjusted(0, 0, -1, -1));
+        }
+        painter->restore();
+    }
+
+  private:
+    static QRect formula_rect(const Palette& p, const QString& formula, int width) {
+        return QFontMetrics(p.fonts.small)
+            .boundingRect(QRect(0, 0, std::max(width - 2 * side_pad, 40), 1000), Qt::TextWordWrap, formula);
+    }
+
+    void paint_metric(QPainter& painter, const QRect& inner, int width, const QModelIndex& index,
+                      bool chosen) const {
+        const Palette& p = theme_->palette();
+        const QString label = index.data().toString();
+        const QString formula = index.data(BenchTableModel::formula_role).toString();
+        const QFontMetrics body(p.fonts.body), small(p.fonts.small);
+        const int baseline = inner.top() + row_pad + body.ascent();
+        painter.setFont(p.fonts.body);
+        painter.setPen(chosen ? p.on_selection : p.text);
+        painter.drawText(QPoint(inner.left(), baseline),
+                         body.elidedText(label, Qt::ElideRight, inner.width()));
+        if (formula.isEmpty()) return;
+        painter.setFont(p.fonts.small);
+        painter.setPen(chosen ? p.on_selection : p.dim);
+        if (one_line(p, label, formula, width)) {
+            painter.drawText(QPoint(inner.left() + body.horizontalAdvance(label) + formula_gap, baseline),
+                             formula);
+            return;
+        }
+        painter.drawText(
+            QRect(inner.left(), inner.top() + row_pad + body.height(), inner.width(), inner.height()),
+            Qt::TextWordWrap | Qt::AlignLeft | Qt::AlignTop, formula);
+    }
+
+    void paint_value(QPainter& painter, const QRect& inner, const QModelIndex& index, bool chosen) const {
+        const Palette& p = theme_->palette();
+        const auto tone = BenchTableModel::Tone(index.data(BenchTableModel::tone_role).toInt());
+        QColor ink = p.text;
+        if (tone == BenchTableModel::Tone::dim) ink = p.dim;
+        if (tone == BenchTableModel::Tone::better) ink = p.success;
+        if (tone == BenchTableModel::Tone::worse) ink = p.warning;
+        const bool strong = tone == BenchTableModel::Tone::better || tone == BenchTableModel::Tone::worse;
+        const QFont& font = strong ? p.fonts.strong : p.fonts.body;
+        painter.setFont(font);
+        painter.setPen(chosen ? p.on_selection : ink);
+        const QFontMetrics metrics(font);
+        const int baseline = inner.top() + row_pad + QFontMetrics(p.fonts.body).ascent();
+        const QString text = metrics.elidedText(index.data().toString(), Qt::ElideRight, inner.width());
+        painter.drawText(QPoint(inner.right() - metrics.horizontalAdvance(text), baseline), text);
+    }
+
+    const Theme* theme_;
+};
+
+}  // namespace
+
+BenchTable::BenchTable(const Theme* theme, QWidget* parent)
+    : QTableView(parent), theme_(theme), model_(new BenchTableModel(this)) {
+    setObjectName(QStringLiteral("bench_table"));
+    setModel(model_);
+    setItemDelegate(new BenchDelegate(theme, this));
+    setSelectionBehavior(QAbstractItemView::SelectRows);
+    setSelectionMode(QAbstractItemView::ExtendedSelection);
+    setEditTriggers(QAbstractItemView::NoEditTriggers);
+    setTabKeyNavigation(false);
+    setShowGrid(false);
+    setFrameShape(QFrame::NoFrame);
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
+    verticalHeader()->hide();
+    verticalHeader()->setMinimumSectionSize(1);
+    horizontalHeader()->setHighlightSections(false);
+    horizontalHeader()->setSectionsClickable(false);
+    horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+    horizontalHeader()->setTextElideMode(Qt::ElideMiddle);
+    horizontalHeader()->setMinimumSectionSize(1);
+    connect(model_, &QAbstractItemModel::modelReset, this, [this] { arrange(); });
+    connect(model_, &QAbstractItemModel::rowsInserted, this, [this] { arrange(); });
+    connect(model_, &QAbstractItemModel::dataChanged, this, [this] { arrange(); });
+    connect(theme, &Theme::changed, this, [this] { restyle(); });
+    restyle();
+    retranslate();
+}
+
+void BenchTable::set_report(std::shared_ptr<const CompareReport> report) {
+    model_->set_report(std::move(report));
+}
+
+void BenchTable::arrange() {
+    const int columns = model_->columnCount(), rows = model_->rowCount();
+    const int width = viewport()->width();
+    // Values get what the widest needs, the label the rest, but never less than a readable width.
+    const int least_label = int(150 * theme_->palette().zoom);
+    int taken = 0;
+    for (int column = 1; column < columns; ++column) {
+        int wanted = int(104 * theme_->palette().zoom);
+        for (int row = 0; row < rows; ++row) {
+            const QModelIndex index = model_->index(row, column);
+            if (!index.data(BenchTableModel::section_role).toBool())
+                wanted = std::max(wanted, sizeHintForIndex(index).width() + 8);
+        }
+        setColumnWidth(column,
+                       std::min(wanted, std::max((width - least_label) / std::max(columns - 1, 1), 40)));
+        taken += columnWidth(column);
+    }
+    setColumnWidth(0, std::max(width - taken, 40));
+    clearSpans();
+    for (int row = 0; row < rows; ++row)
+        if (model_->index(row, 0).data(BenchTableModel::section_role).toBool()) setSpan(row, 0, 1, columns);
+    resizeRowsToContents();
+}
+
+void BenchTable::copy_rows() const {
+    QModelIndexList chosen = selectionModel()->selectedRows();
+    std::sort(chosen.begin(), chosen.end());
+    QStringList lines;
+    for (const QModelIndex& index : chosen)
+        lines << model_->row_text(index.row());
+    if (!lines.isEmpty()) QGuiApplication::clipboard()->setText(lines.join(QLatin1Char('\n')));
+}
+
+void BenchTable::keyPressEvent(QKeyEvent* event) {
+    if (event->matches(QKeySequence::Copy)) {
+        copy_rows();
+        return;
+    }
+    QTableView::keyPressEvent(event);
+}
+
+void BenchTable::contextMenuEvent(QContextMenuEvent* event) {
+    if (!selectionModel()->hasSelection()) return;
+    auto* menu = new QMenu(this);
+    menu->setAttribute(Qt::WA_DeleteOnClose);
+    menu->addAction(tr("Copy rows"), QKeySequence(QKeySequence::Copy), this, [this] { copy_rows(); });
+    menu->popup(event->globalPos());
+}
+
+void BenchTable::resizeEvent(QResizeEvent* event) {
+    QTableView::resizeEvent(event);
+    if (event->size().width() != event->oldSize().width()) arrange();
+}
+
+void BenchTable::changeEvent(QEvent* event) {
+    QTableView::changeEvent(event);
+    if (event->type() == QEvent::LanguageChange) retranslate();
+}
+
+void BenchTable::retranslate() {
+    setAccessibleName(tr("Benchmark results"));
+    model_->retranslate();
+}
+
+void BenchTable::restyle() {
+    const Palette& p = theme_->palette();
+    setStyleSheet(
+        QStringLiteral("QTableView{background:%1;border:0;outline:0}"
+                       "QHeaderView{background:%1;border:0}"
+                       "QHeaderView::section{background:%1;color:%2;border:0;border-bottom:1px solid %3;"
+                       "padding:4px %4px}")
+            .arg(p.panel.name(), p.dim.name(), p.line.name())
+            .arg(side_pad));
+    horizontalHeader()->setFont(p.fonts.small);
+    arrange();
+}
+
+}  // namespace recto::ui
