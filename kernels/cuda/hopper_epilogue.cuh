@@ -37,10 +37,8 @@ struct TileEpilogue {
     __device__ bool gather(float (&d)[values], const Piece& p) {
         if (p.first == 0 && p.last == a.w.chunks) return true;
         const int tile = p.token_tile * a.row_tiles + p.row_tile;
-        const int begin = tile * a.w.chunks;
-        // Blocks that share the tile.
-        const int owner = a.splits > 0 ? tile * a.splits : begin / a.run;
-        const int last = a.splits > 0 ? owner + a.splits - 1 : (begin + a.w.chunks - 1) / a.run;
+        const Pieces pieces = a.pieces();
+        const int owner = pieces.owner(tile), last = pieces.last_sharer(tile);
         unsigned* counter = a.scratch.counters + tile * 2 + group;
         const auto place = [&](int block) {
             return a.scratch.partials + (std::size_t(block) * 2 + std::size_t(group)) * values * 128;

@@ -78,15 +78,14 @@ void launch_hopper(cudaStream_t stream, Tensor x, const TileWeight& w, const Til
     a.tokens = int(x.rows);
     a.row_tiles = (w.blocks + 1) / 2;
     a.token_tiles = (a.tokens + Tokens - 1) / Tokens;
-    a.run = shape.run;
-    a.splits = shape.splits;
+    a.shape = shape;
     a.stages = stages_for<Kind>(w, Tokens);
     a.groups_a_chunk = w.groups_a_chunk();
     a.chunks_a_group = std::max(1, w.group_size / chunk_k);
     while (a.group_shift < 3 && (16 << a.group_shift) < w.group_size)
         ++a.group_shift;
     a.producers = Kind != TileKind::dense && w.mode == SecondPlane::none ? producer_warps - 1 : producer_warps;
-    assert(a.run == 0 || (std::size_t(shape.grid) * 2 * Tokens / 2 * 128 <= scratch.partial_floats &&
+    assert(shape.run == 0 || (std::size_t(shape.grid) * 2 * Tokens / 2 * 128 <= scratch.partial_floats &&
                           std::size_t(a.row_tiles * a.token_tiles) * 2 <= scratch.counter_count));
     const CUtensorMap x_map = tile_map(x.data, w.dtype, x.rows, x.cols, x.row_stride, Tokens);
     const CUtensorMap w_map =

@@ -12,7 +12,6 @@
 
 namespace recto::cuda {
 
-constexpr int tile_rows = 2 * block_rows;  // of one block of threads
 constexpr int dense_box_rows = 32;
 constexpr int most_stages = 16;
 constexpr std::size_t ring_limit = (227 - 20) * 1024;  // 20 KiB are the epilogue's
@@ -26,9 +25,11 @@ struct HopperArgs {
     int tokens;       // rows of x
     int row_tiles;    // of the weight
     int token_tiles;
-    int run;          // chunks a block takes; 0: whole tiles, one after another
-    int splits;       // blocks of a tile when every tile is cut alike; 0: runs go on into the next tile
+    TileShape shape;
     int stages;
+
+    __device__ Pieces pieces() const { return {row_tiles, token_tiles, w.chunks, shape, int(blockIdx.x)}; }
+
     // Of the scales, worked out by the host: a division costs a thread more than its products.
     int groups_a_chunk;   // stored for 128 inputs
     int chunks_a_group;   // 1, or more where groups are longer than 128
@@ -102,50 +103,6 @@ template <int Registers>
 __device__ void give_registers() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
 }
-
-// A run of chunks of one tile. Every thread of a block walks the same pieces.
-struct Piece {
-    int row_tile, token_tile, first, last;  // chunks [first, last)
-};
-struct Pieces {
-    const HopperArgs& a;
-    int at, end;  // runs that go on: chunk numbers; else tile numbers
-
-    __device__ explicit Pieces(const HopperArgs& args) : a(args) {
-        const int tiles = a.row_tiles * a.token_tiles;
-        if (a.run > 0 && a.splits == 0) {
-            at = int(blockIdx.x) * a.run;
-            end = min(at + a.run, tiles * a.w.chunks);
-        } else if (a.splits > 0) {
-            at = int(blockIdx.x) / a.splits;
-            end = at + 1;
-        } else {
-            at = int(blockIdx.x);
-            end = tiles;
-        }
-    }
-    __device__ bool next(Piece& p) {
-        if (at >= end) return false;
-        const bool goes_on = a.run > 0 && a.splits == 0;
-        const int tile = goes_on ? at / a.w.chunks : at;
-        p.row_tile = tile % a.row_tiles;
-        p.token_tile = tile / a.row_tiles;
-        p.first = 0;
-        p.last = a.w.chunks;
-        if (goes_on) {
-            p.first = at - tile * a.w.chunks;
-            p.last = min(a.w.chunks, p.first + end - at);
-            at += p.last - p.first;
-        } else if (a.splits > 0) {
-            p.first = int(blockIdx.x) % a.splits * a.run;
-            p.last = min(a.w.chunks, p.first + a.run);
-            at = end;
-        } else {
-            at += int(gridDim.x);
-        }
-        return true;
-    }
-};
 
 // Four warps, one thread of each. Asking the copy engine for one part of a stage costs a thread about a hundred clocks,
 // and a stage has up to ten parts: one thread alone would be slower than the memory. So the warps share the parts, and
@@ -234,7 +191,7 @@ struct Producer {
         if (idle()) return;
         constexpr int per_chunk = chunk_k / stage_inputs;
         if (warp == 3) wait_for_previous();  // weights are asked for before the inputs are known to be there
-        Pieces pieces(a);
+        Pieces pieces = a.pieces();
         std::uint32_t stage = 0, lap = 0;
         for (Piece p{}; pieces.next(p);) {
             begin(p);

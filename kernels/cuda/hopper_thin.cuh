@@ -171,7 +171,7 @@ struct ThinConsumer {
     __device__ void pair_sync() const { asm volatile("bar.sync %0, 256;" ::"r"(group + 3) : "memory"); }
 
     __device__ void run() {
-        Pieces pieces(a);
+        Pieces pieces = a.pieces();
         for (Piece p{}; pieces.next(p);) {
             float d[values];
 #pragma unroll

@@ -120,7 +120,7 @@ struct WideConsumer {
     }
 
     __device__ void run() {
-        Pieces pieces(a);
+        Pieces pieces = a.pieces();
         for (Piece p{}; pieces.next(p);) {
             float d[values];
 #pragma unroll

@@ -20,20 +20,10 @@
 #include <cstdint>
 
 #include "kernels/backend.h"
-
-#ifdef __CUDACC__
-#define RECTO_HOST_DEVICE __host__ __device__
-#else
-#define RECTO_HOST_DEVICE
-#endif
+#include "kernels/cuda/tile_cut.h"
 
 namespace recto::cuda {
 
-constexpr int block_rows = 64;
-constexpr int tile_k = 64;
-constexpr int chunk_k = 128;  // inputs are padded to it
-
-enum class TileKind : std::uint8_t { dense, u4, u8 };
 // What is subtracted from q, or added to scale · q.
 enum class SecondPlane : std::uint8_t { none, zero_u8, offset_16 };
 
@@ -74,14 +64,11 @@ struct LinearScratch {
     std::size_t counter_count = 0;
 };
 
-// How one product is cut: a pure function of the shape, so that it can be printed and tested.
-struct TileShape {
-    int tokens = 0;  // columns of D a block of threads holds: 8, 16, 32, 64, 128, 256
-    int grid = 0;    // blocks launched
-    int run = 0;     // chunks of 128 inputs a block takes; 0: whole tiles, one after another
-    int splits = 0;  // blocks that share a tile, run chunks each; 0 with run > 0: runs go on into the next tile
-};
-TileShape choose_tile(const TileWeight& weight, std::int64_t rows, int multiprocessors);
+inline TileShape choose_tile(const TileWeight& w, std::int64_t rows, int multiprocessors) {
+    const bool chunk_scales = w.kind == TileKind::u4 && w.dtype == DType::f16 && w.group_size >= chunk_k &&
+                              w.mode != SecondPlane::offset_16;
+    return choose_cut({w.kind, chunk_scales, w.blocks, w.chunks, rows}, multiprocessors);
+}
 
 // x [rows, cols] of weight.dtype; rows 16 bytes apart at least. sm_90a.
 void hopper_linear(cudaStream_t stream, Tensor x, const TileWeight& weight, const TileOutput& output,

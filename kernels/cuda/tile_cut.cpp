@@ -1,7 +1,6 @@
-// How a product is cut into blocks of threads: the cut of least estimated time.
 #include <algorithm>
 
-#include "kernels/cuda/tile_linear.h"
+#include "kernels/cuda/tile_cut.h"
 
 namespace recto::cuda {
 namespace {
@@ -12,7 +11,7 @@ constexpr double most_bytes_a_clock = 40;  // that one SM can take, when few ask
 constexpr double block_overhead = 2500;  // prologue and epilogue of a block
 constexpr double l2_bytes_a_clock = 40;  // of partial sums
 
-double weight_bytes(const TileWeight& w) {  // of 128 rows and 128 inputs
+double weight_bytes(const TileProblem& w) {  // of 128 rows and 128 inputs
     constexpr double cells = 2.0 * block_rows * chunk_k;
     switch (w.kind) {
         case TileKind::dense:
@@ -26,17 +25,17 @@ double weight_bytes(const TileWeight& w) {  // of 128 rows and 128 inputs
 }
 
 // A chunk of one tile. 2,048 multiply-adds a clock; narrower tiles feed the tensor cores less well.
-double chunk_clocks(const TileWeight& w, int tokens, double share_of_memory) {
+double chunk_clocks(const TileProblem& w, int tokens, double share_of_memory) {
     const double rate = 2048 * (tokens >= 256 ? 0.9 : tokens >= 128 ? 0.82 : 0.6);
     const double compute = 2.0 * block_rows * chunk_k * tokens / rate;
-    const bool whole_scales = w.kind == TileKind::u4 && w.group_size >= chunk_k && w.dtype == DType::f16;
-    const double unpack = w.kind == TileKind::dense ? 0 : tokens > 32 ? 500 : whole_scales ? 280 : 520;
+    const double unpack = w.kind == TileKind::dense ? 0 : tokens > 32 ? 500 : w.chunk_scales ? 280 : 520;
     return std::max({compute, unpack, weight_bytes(w) / share_of_memory});
 }
 
 }  // namespace
 
-TileShape choose_tile(const TileWeight& w, std::int64_t rows, int multiprocessors) {
+TileShape choose_cut(const TileProblem& w, int multiprocessors) {
+    const std::int64_t rows = w.rows;
     const std::int64_t row_tiles = (w.blocks + 1) / 2;
     const double sms = multiprocessors;
     TileShape best;
