@@ -166,10 +166,6 @@
         <translation>每個詞元的時間（TPOT）</translation>
     </message>
     <message>
-        <source>Gap between tokens (ITL), p50 / p99</source>
-        <translation>詞元間隔（ITL），p50 / p99</translation>
-    </message>
-    <message>
         <source>Total, tok/s</source>
         <translation>總計，詞元/秒</translation>
     </message>
@@ -387,6 +383,18 @@
         <source>the board's energy ÷ Σn</source>
         <translation>顯示卡的能量 ÷ Σn</translation>
     </message>
+    <message>
+        <source>Gap between tokens (ITL)</source>
+        <translation>詞元間隔（ITL）</translation>
+    </message>
+    <message>
+        <source>Gap between tokens, p99</source>
+        <translation>詞元間隔，p99</translation>
+    </message>
+    <message>
+        <source>99 of 100 gaps are shorter, all runs together</source>
+        <translation>100 個間隔中有 99 個更短，所有各次合計</translation>
+    </message>
 </context>
 <context>
     <name>recto::ui::BenchView</name>
@@ -437,10 +445,6 @@
     <message>
         <source>stopping …</source>
         <translation>正在停止…</translation>
-    </message>
-    <message>
-        <source>starting …</source>
-        <translation>正在開始…</translation>
     </message>
     <message numerus="yes">
         <source>about %n minute(s) left</source>
@@ -555,6 +559,18 @@
     <message>
         <source>Save the report as a file</source>
         <translation>將報告存成檔案</translation>
+    </message>
+    <message>
+        <source>loading and warming up …</source>
+        <translation>正在載入與暖機…</translation>
+    </message>
+    <message>
+        <source>timed run %1 of %2</source>
+        <translation>第 %1 次計時，共 %2 次</translation>
+    </message>
+    <message>
+        <source>%1 · %2</source>
+        <translation>%1 · %2</translation>
     </message>
 </context>
 <context>

@@ -9,6 +9,7 @@
 #include "bench_fixture.h"
 #include "support/cut_texts.h"
 #include "support/registry.h"
+#include "ui/bench/bench_table.h"
 #include "ui/bench/bench_view.h"
 
 using namespace recto;
@@ -55,6 +56,14 @@ class TestBenchPictures : public QObject {
         QVERIFY(wait_for([&] { return !desk.benchmark().active(); }));
         QCoreApplication::processEvents();
         check(desk.window.get(), row + QStringLiteral("-bench-3-finished"));
+        auto* table = desk.find<BenchTable>("bench_table");
+        for (int i = 0; i < table->table()->rowCount(); ++i)
+            for (int column = 1; column < table->table()->columnCount(); ++column) {
+                const QModelIndex index = table->table()->index(i, column);
+                QVERIFY2(index.data(BenchTableModel::section_role).toBool() ||
+                             table->sizeHintForIndex(index).width() <= table->columnWidth(column),
+                         qPrintable(index.data().toString()));
+            }
         Q_EMIT desk.benchmark().memory_short(9ULL << 30, 3ULL << 30, 7ULL << 30);
         QCoreApplication::processEvents();
         check(desk.window.get(), row + QStringLiteral("-bench-4-memory"));

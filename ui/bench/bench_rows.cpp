@@ -36,7 +36,7 @@ QString label_of(const char* figure) {
         {"prefill_tok_s", QT_TRANSLATE_NOOP("recto::ui::BenchTableModel", "Prefill, tok/s")},
         {"decode_tok_s", QT_TRANSLATE_NOOP("recto::ui::BenchTableModel", "Decode, tok/s")},
         {"tpot_s", QT_TRANSLATE_NOOP("recto::ui::BenchTableModel", "Time per token (TPOT)")},
-        {"itl_s", QT_TRANSLATE_NOOP("recto::ui::BenchTableModel", "Gap between tokens (ITL), p50 / p99")},
+        {"itl_s", QT_TRANSLATE_NOOP("recto::ui::BenchTableModel", "Gap between tokens (ITL)")},
         {"total_tok_s", QT_TRANSLATE_NOOP("recto::ui::BenchTableModel", "Total, tok/s")},
         {"total_decode_tok_s",
          QT_TRANSLATE_NOOP("recto::ui::BenchTableModel", "Total while all decode, tok/s")},
@@ -103,14 +103,6 @@ Cell figure_cell(const BenchRow* row, const ReportColumn& column) {
     Cell cell;
     cell.text = spread_text(f, unit);
     cell.tip = range_tip(f, unit);
-    if (std::strcmp(column.name, "itl_s") == 0) {
-        const double p99 = row->itl_p99_s * unit.factor;
-        cell.text = QStringLiteral("%1 / %2").arg(cell.text, number(p99, decimals_for(p99, 0)));
-        cell.tip +=
-            QLatin1Char('\n') + tr("p95 %1, longest %2, over %3 gaps")
-                                    .arg(format_seconds(row->itl_p95_s), format_seconds(row->itl_max_s),
-                                         format_count(std::int64_t(row->itl_gaps)));
-    }
     cell.text = unit.pattern.arg(cell.text);
     if (steady && row->steady_voided > 0)
         cell.tip += QLatin1Char('\n') + tr("%n run(s) left out: too few steps with all sequences decoding",
@@ -120,6 +112,18 @@ Cell figure_cell(const BenchRow* row, const ReportColumn& column) {
         cell.tip += QLatin1Char('\n') + tr("The device was held back by heat or power in every try.");
     }
     return cell;
+}
+
+// The tail of the gaps, over all runs together.
+Cell tail_cell(const BenchRow* row) {
+    if (row == nullptr || row->itl_gaps == 0) return no_cell();
+    const Unit unit = unit_for(Measure::time, row->itl_p99_s);
+    const double p99 = row->itl_p99_s * unit.factor;
+    return {unit.pattern.arg(number(p99, decimals_for(p99, 0))),
+            tr("p95 %1, longest %2, over %3 gaps")
+                .arg(format_seconds(row->itl_p95_s), format_seconds(row->itl_max_s),
+                     format_count(std::int64_t(row->itl_gaps))),
+            Tone::normal};
 }
 
 // "2.8× faster", "3.1 % slower": `gain` > 1 is better for B.
@@ -294,19 +298,24 @@ class Rows {
             const auto has = [&column](const BenchRow* row) {
                 return row != nullptr && !(row->*column.figure).samples.empty();
             };
-            // Characters a second and energy are there only where they can be told.
-            const bool always = std::strstr(column.name, "char_s") == nullptr &&
-                                std::strcmp(column.name, "energy_j_token") != 0;
-            if (!always && !has(a) && !has(b)) continue;
+            if (!column.always && !has(a) && !has(b)) continue;
             Row& row = add(name + QLatin1Char(' ') + QLatin1String(column.name), label_of(column.name),
                            tr(column.formula));
             row.a = figure_cell(a, column);
             row.b = figure_cell(b, column);
             row.verdict =
                 timed_verdict(verdict(column.name, &shape), column.higher_is_better, measure_of(column.name));
+            if (std::strcmp(column.name, "itl_s") == 0) add_tail(name, a, b);
         }
         for (const FirstDifference& d : report_.first_differences)
             if (d.sequences == shape.sequences && d.depth == shape.depth) add_difference(name, shape, d);
+    }
+
+    void add_tail(const QString& shape_name, const BenchRow* a, const BenchRow* b) {
+        Row& row = add(shape_name + QStringLiteral(" itl_p99"), tr("Gap between tokens, p99"),
+                       tr("99 of 100 gaps are shorter, all runs together"));
+        row.a = tail_cell(a);
+        row.b = tail_cell(b);
     }
 
     void add_difference(const QString& shape_name, const BenchRow& shape, const FirstDifference& d) {

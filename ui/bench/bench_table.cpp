@@ -23,8 +23,8 @@ class BenchDelegate : public QStyledItemDelegate {
 
     // The formula stands behind its label where both fit, and below it where they do not.
     static bool one_line(const Palette& p, const QString& label, const QString& formula, int width) {
-        if (formula.isEmpty()) return true;
-        return QFontMetrics(p.fonts.body).horizontalAdvance(label) + formula_gap +
+        const int gap = formula.isEmpty() ? 0 : formula_gap;
+        return QFontMetrics(p.fonts.body).horizontalAdvance(label) + gap +
                    QFontMetrics(p.fonts.small).horizontalAdvance(formula) + 2 * side_pad <=
                width;
     }
@@ -37,10 +37,12 @@ class BenchDelegate : public QStyledItemDelegate {
         const QString text = index.data().toString();
         int height = body.height() + 2 * row_pad;
         if (index.column() != BenchTableModel::metric)
-            return {body.horizontalAdvance(text) + 2 * side_pad, height};
+            return {QFontMetrics(value_font(p, index)).horizontalAdvance(text) + 2 * side_pad + 2, height};
         const QString formula = index.data(BenchTableModel::formula_role).toString();
-        if (option.rect.width() > 0 && !one_line(p, text, formula, option.rect.width()))
-            height += formula_rect(p, formula, option.rect.width()).height();
+        const int width = option.rect.width();
+        if (width > 0 && !one_line(p, text, formula, width))
+            height = wrapped(p.fonts.body, text, width).height() + 2 * row_pad +
+                     (formula.isEmpty() ? 0 : wrapped(p.fonts.small, formula, width).height());
         return {body.horizontalAdvance(text) + 2 * side_pad, height};
     }
 
@@ -73,9 +75,15 @@ class BenchDelegate : public QStyledItemDelegate {
     }
 
   private:
-    static QRect formula_rect(const Palette& p, const QString& formula, int width) {
-        return QFontMetrics(p.fonts.small)
-            .boundingRect(QRect(0, 0, std::max(width - 2 * side_pad, 40), 1000), Qt::TextWordWrap, formula);
+    static const QFont& value_font(const Palette& p, const QModelIndex& index) {
+        const auto tone = BenchTableModel::Tone(index.data(BenchTableModel::tone_role).toInt());
+        const bool strong = tone == BenchTableModel::Tone::better || tone == BenchTableModel::Tone::worse;
+        return strong ? p.fonts.strong : p.fonts.body;
+    }
+
+    static QRect wrapped(const QFont& font, const QString& text, int width) {
+        return QFontMetrics(font).boundingRect(QRect(0, 0, std::max(width - 2 * side_pad, 40), 1000),
+                                               Qt::TextWordWrap, text);
     }
 
     void paint_metric(QPainter& painter, const QRect& inner, int width, const QModelIndex& index,
@@ -83,23 +91,25 @@ class BenchDelegate : public QStyledItemDelegate {
         const Palette& p = theme_->palette();
         const QString label = index.data().toString();
         const QString formula = index.data(BenchTableModel::formula_role).toString();
-        const QFontMetrics body(p.fonts.body), small(p.fonts.small);
-        const int baseline = inner.top() + row_pad + body.ascent();
+        const QFontMetrics body(p.fonts.body);
+        const bool plain = one_line(p, label, formula, width);
+        const int label_height = wrapped(p.fonts.body, label, width).height();
+        const QRect top(inner.left(), inner.top() + row_pad, inner.width(),
+                        plain ? body.height() : label_height);
         painter.setFont(p.fonts.body);
         painter.setPen(chosen ? p.on_selection : p.text);
-        painter.drawText(QPoint(inner.left(), baseline),
-                         body.elidedText(label, Qt::ElideRight, inner.width()));
+        painter.drawText(top, Qt::TextWordWrap | Qt::AlignLeft | Qt::AlignTop, label);
         if (formula.isEmpty()) return;
         painter.setFont(p.fonts.small);
         painter.setPen(chosen ? p.on_selection : p.dim);
-        if (one_line(p, label, formula, width)) {
-            painter.drawText(QPoint(inner.left() + body.horizontalAdvance(label) + formula_gap, baseline),
-                             formula);
-            return;
-        }
-        painter.drawText(
-            QRect(inner.left(), inner.top() + row_pad + body.height(), inner.width(), inner.height()),
-            Qt::TextWordWrap | Qt::AlignLeft | Qt::AlignTop, formula);
+        if (plain)
+            painter.drawText(
+                QPoint(inner.left() + body.horizontalAdvance(label) + formula_gap, top.top() + body.ascent()),
+                formula);
+        else
+            painter.drawText(
+                QRect(inner.left(), top.bottom() + 1, inner.width(), inner.bottom() - top.bottom()),
+                Qt::TextWordWrap | Qt::AlignLeft | Qt::AlignTop, formula);
     }
 
     void paint_value(QPainter& painter, const QRect& inner, const QModelIndex& index, bool chosen) const {
@@ -109,8 +119,7 @@ class BenchDelegate : public QStyledItemDelegate {
         if (tone == BenchTableModel::Tone::dim) ink = p.dim;
         if (tone == BenchTableModel::Tone::better) ink = p.success;
         if (tone == BenchTableModel::Tone::worse) ink = p.warning;
-        const bool strong = tone == BenchTableModel::Tone::better || tone == BenchTableModel::Tone::worse;
-        const QFont& font = strong ? p.fonts.strong : p.fonts.body;
+        const QFont& font = value_font(p, index);
         painter.setFont(font);
         painter.setPen(chosen ? p.on_selection : ink);
         const QFontMetrics metrics(font);
@@ -159,18 +168,20 @@ void BenchTable::set_report(std::shared_ptr<const CompareReport> report) {
 void BenchTable::arrange() {
     const int columns = model_->columnCount(), rows = model_->rowCount();
     const int width = viewport()->width();
-    // Values get what the widest needs, the label the rest, but never less than a readable width.
-    const int least_label = int(150 * theme_->palette().zoom);
-    int taken = 0;
-    for (int column = 1; column < columns; ++column) {
-        int wanted = int(104 * theme_->palette().zoom);
+    // Values get what the widest needs, the verdict first; the label the rest, but never less than can be
+    // read.
+    const double zoom = theme_->palette().zoom;
+    int room = std::max(width - int(105 * zoom), 40), taken = 0;
+    for (int column = columns - 1; column >= 1; --column) {
+        int wanted = int(96 * zoom);
         for (int row = 0; row < rows; ++row) {
             const QModelIndex index = model_->index(row, column);
             if (!index.data(BenchTableModel::section_role).toBool())
-                wanted = std::max(wanted, sizeHintForIndex(index).width() + 8);
+                wanted = std::max(wanted, sizeHintForIndex(index).width());
         }
-        setColumnWidth(column,
-                       std::min(wanted, std::max((width - least_label) / std::max(columns - 1, 1), 40)));
+        const int least_of_others = (column - 1) * int(60 * zoom);
+        setColumnWidth(column, std::clamp(wanted, 40, std::max(room - least_of_others, 40)));
+        room -= columnWidth(column);
         taken += columnWidth(column);
     }
     setColumnWidth(0, std::max(width - taken, 40));

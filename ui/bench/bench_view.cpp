@@ -351,8 +351,9 @@ void BenchView::show_progress() {
             now_->setText(tr("stopping …"));
             break;
         default:
-            now_->setText(p.what.empty() ? tr("starting …") : QString::fromStdString(p.what));
+            now_->setText(run_text());
     }
+    now_->setToolTip(QString::fromStdString(p.what));
     QString left;
     if (p.seconds_left >= 90)
         left = tr("about %n minute(s) left", nullptr, int((p.seconds_left + 30) / 60));
@@ -360,6 +361,19 @@ void BenchView::show_progress() {
         left = tr("about %1 s left").arg(int(p.seconds_left + 0.5));
     left_->setText(left);
     Q_EMIT state_changed();
+}
+
+QString BenchView::run_text() const {
+    const BenchReports::Report report = benchmark_->report();
+    if (!report || benchmark_->progress().fraction <= 0) return tr("loading and warming up …");
+    const BenchPlan plan = this->plan();  // its fields are disabled meanwhile
+    const int sides = plan.b.isEmpty() ? 1 : 2;
+    const int wanted = int(plan.sequences.size() * plan.depths.size()) * plan.repeats * sides;
+    int done = 0;  // void runs are repeated and count for nothing
+    for (const BenchRow& row : report->rows)
+        done += int(row.ttft_s.samples.size());
+    const QString run = tr("timed run %1 of %2").arg(std::min(done + 1, wanted)).arg(wanted);
+    return sides == 1 ? run : tr("%1 · %2").arg(run, QChar::fromLatin1(benchmark_->progress().side));
 }
 
 QString BenchView::state_text() const {

@@ -54,6 +54,7 @@ class BenchView : public QWidget {
     void ask_details();
     void show_state();
     void show_progress();
+    QString run_text() const;
     void show_report(const BenchReports::Report& report);
     void list_reports(const QString& chosen);  // path; empty: the run that is not kept
     void report_chosen();
