@@ -182,13 +182,13 @@ class TestRawWeight : public QObject {
     Q_OBJECT
 
   private slots:
-    void models_data() {
+    void every_model_data() {
         QTest::addColumn<QString>("path");
         for (const QString& path : models())
             QTest::newRow(qPrintable(path.section(QLatin1Char('/'), -2))) << path;
     }
 
-    void models() {
+    void every_model() {
         QFETCH(QString, path);
         const auto source = open_model(path.toStdString());
         const ModelConfig& c = source->config();
@@ -259,7 +259,7 @@ class TestRawWeight : public QObject {
     // Parts of a fused matrix: whole words of outputs have raw bytes, others do not.
     void ranges() {
         int narrowed = 0;
-        for (const QString& path : ::models()) {
+        for (const QString& path : models()) {
             const auto source = open_model(path.toStdString());
             const std::shared_ptr<const WeightRows> whole = source->weight(TensorRole::attn_o, 0);
             if (!whole->raw() || whole->rows() < 24) continue;
