@@ -22,7 +22,7 @@ bool nvidia_card_present() {
 std::unique_ptr<Backend> make_automatic_backend(const CpuOptions& cpu, std::string& notice) {
     notice.clear();
     std::string why;
-    if (auto card = make_cuda_backend(0, why)) return card;
+    if (auto card = make_cuda_backend({}, why)) return card;
     if (nvidia_card_present()) notice = "the CPU is used although there is an NVIDIA card: " + why;
     return make_cpu_backend(cpu);
 }

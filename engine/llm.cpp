@@ -28,7 +28,7 @@ std::shared_ptr<Backend> backend_for(const LlmOptions& o) {
     }
     if (!known) throw Error(ErrorKind::argument, "device must be auto, cpu, cuda or cuda:N, got " + o.device);
     std::string why;
-    if (auto backend = make_cuda_backend(ordinal, why)) return backend;
+    if (auto backend = make_cuda_backend({ordinal, {}}, why)) return backend;
     throw Error(ErrorKind::runtime, "device " + o.device + ": " + why);
 }
 

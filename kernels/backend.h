@@ -314,7 +314,13 @@ struct CpuOptions {
 };
 std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options);
 
+struct CudaOptions {
+    int ordinal = 0;
+    // Caps the instructions for tests and comparisons: "", or a compute capability such as "sm_80", whose kernels the
+    // card then runs. Error(argument) for another text.
+    std::string max_arch;
+};
 // Null and a sentence in `why` when this build or machine has no usable card.
-std::unique_ptr<Backend> make_cuda_backend(int ordinal, std::string& why);
+std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options, std::string& why);
 
 }  // namespace recto

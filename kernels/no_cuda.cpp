@@ -5,7 +5,7 @@
 
 namespace recto {
 
-std::unique_ptr<Backend> make_cuda_backend(int, std::string& why) {
+std::unique_ptr<Backend> make_cuda_backend(const CudaOptions&, std::string& why) {
     why = "this build has no CUDA backend; install the CUDA toolkit and build again";
     return nullptr;
 }

@@ -148,7 +148,7 @@ std::shared_ptr<Backend> make_backend(const CommonOptions& o) {
                             "--device must be cuda or cuda:N with a number N, got " + o.device);
         }
         std::string why;
-        if (auto backend = make_cuda_backend(ordinal, why)) return backend;
+        if (auto backend = make_cuda_backend({ordinal, o.max_arch}, why)) return backend;
         throw Error(ErrorKind::runtime, "--device " + o.device + ": " + why);
     }
     CpuOptions cpu;

@@ -23,6 +23,7 @@ enum ExitCode {
 struct CommonOptions {
     std::string model;  // empty: the starter model
     std::string device = "auto";
+    std::string max_arch;  // CudaOptions; of kernels
     int threads = 0;
     int max_model_len = 0;
     double kv_cache_gib = 0;

@@ -60,6 +60,8 @@ void add_kernels(CLI::App& app, int& code) {
         "--check-memory", options->check_memory,
         "load and unload the model, and give up loads on the way: the device's free memory must return");
     command->add_option("--rounds", options->rounds, "of --check-memory")->check(CLI::Range(2, 10000));
+    command->add_option("--max-arch", options->common.max_arch,
+                        "a card's kernels of this compute capability, e.g. sm_80, although it may know newer ones");
     add_common_options(*command, options->common);
     command->remove_option(command->get_option("--json"));  // there are tables only
     command->callback([options, bench, check, &code] {

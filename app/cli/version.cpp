@@ -10,7 +10,7 @@ namespace {
 int run(bool json) {
     const DeviceInfo cpu = make_cpu_backend({})->device();
     std::string why;
-    const auto card = make_cuda_backend(0, why);
+    const auto card = make_cuda_backend({}, why);
     Json cuda = nullptr;
     if (card) {
         const DeviceInfo info = card->device();

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/attention_tiles.h"
+#include "kernels/cuda/tensor_core.cuh"
 #include "kernels/dtype.h"
 
 namespace recto::cuda {
@@ -64,29 +65,6 @@ __device__ inline float2 load_shared_result(const float2* from) {
     return v;
 }
 
-__device__ inline uint32_t shared_address(const void* p) {
-    return uint32_t(__cvta_generic_to_shared(p));
-}
-
-// 16 bytes from device to shared memory without registers; zeros where `wanted` is false.
-__device__ inline void copy_async(uint32_t to, const void* from, bool wanted) {
-    const int bytes = wanted ? 16 : 0;
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
-}
-__device__ inline void commit_copies() {
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-template <int Pending>
-__device__ inline void wait_for_copies() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
-}
-
-// Four 8x8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8.
-__device__ inline void load_matrices(uint32_t (&m)[4], uint32_t row_address) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
-                 : "r"(row_address));
-}
 __device__ inline void load_matrices_transposed(uint32_t (&m)[4], uint32_t row_address) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])

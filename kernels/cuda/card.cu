@@ -1,6 +1,11 @@
 #include <cuda_runtime.h>
 
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
 #include "kernels/cuda/card.h"
+#include "kernels/cuda/launch.h"
 
 namespace recto::cuda {
 
@@ -87,6 +92,23 @@ bool card_usable(int ordinal, std::string& why) {
         return false;
     }
     return true;
+}
+
+bool built_for_hopper() {
+    return std::string_view(RECTO_CUDA_ARCHITECTURES).find("90a") != std::string_view::npos;
+}
+
+int usable_capability(int major, int minor, const std::string& max_arch) {
+    const int own = std::min(10 * major + minor, compiled_capability());
+    if (max_arch.empty()) return own;
+    int wanted = 0;
+    const char* const end = max_arch.data() + max_arch.size();
+    const bool named = max_arch.starts_with("sm_");
+    const auto [rest, failure] = std::from_chars(max_arch.data() + (named ? 3 : 0), end, wanted);
+    if (!named || failure != std::errc() || rest != end || wanted < 50)
+        throw Error(ErrorKind::argument,
+                    "max_arch: expected a compute capability such as sm_80, found \"" + max_arch + "\"");
+    return std::min(own, wanted);
 }
 
 }  // namespace recto::cuda

@@ -79,11 +79,15 @@ class CudaKv final : public KvCache {
 
 class CudaBackend final : public Backend {
   public:
-    CudaBackend(int ordinal, const cudaDeviceProp& properties)
+    // `capability`: usable_capability.
+    CudaBackend(int ordinal, const cudaDeviceProp& properties, int capability)
         : ordinal_(ordinal),
           properties_(properties),
-          tiles_(properties.major == 9),
-          linears_(properties.multiProcessorCount) {
+          capability_(capability),
+          tiles_(capability >= 80),
+          path_(properties.major == 9 && capability >= 90 && cuda::built_for_hopper() ? cuda::LinearPath::hopper
+                                                                                      : cuda::LinearPath::general),
+          linears_(properties.multiProcessorCount, path_) {
         check(cudaSetDevice(ordinal), "choosing the card");
         check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
         loader_ = std::make_unique<cuda::WeightLoader>(ordinal, stream_);
@@ -98,7 +102,9 @@ class CudaBackend final : public Backend {
         info.kind = "cuda";
         info.name = properties_.name;
         info.kernels = "CUDA sm_" + std::to_string(properties_.major) + std::to_string(properties_.minor) +
-                       (tiles_ ? ", tensor-core products" : ", plain kernels");
+                       (!tiles_                                 ? ", plain kernels"
+                        : path_ == cuda::LinearPath::hopper ? ", tensor-core products"
+                                                                : ", tensor-core products of sm_80");
         cudaMemGetInfo(&info.memory_free, &info.memory_total);
         info.activation = DType::f16;
         return info;
@@ -171,7 +177,7 @@ class CudaBackend final : public Backend {
 
     std::unique_ptr<DeviceBatch> make_batch(const BatchLimits& limits) override {
         reserve(std::max(limits.max_rows, limits.max_outputs));
-        return std::make_unique<cuda::StepPacket>(*this, limits, properties_.multiProcessorCount, properties_.major);
+        return std::make_unique<cuda::StepPacket>(*this, limits, properties_.multiProcessorCount, capability_ / 10);
     }
     void upload_batch(DeviceBatch& batch, const StepBatch& step) override {
         current_ = &packet(batch);
@@ -291,7 +297,9 @@ class CudaBackend final : public Backend {
 
     int ordinal_;
     cudaDeviceProp properties_;
-    bool tiles_;  // the card has the instructions of the tensor-core products
+    int capability_;  // whose kernels it runs
+    bool tiles_;      // there are tensor-core products for it
+    cuda::LinearPath path_;
     cudaStream_t stream_ = nullptr;
     cuda::LinearRunner linears_;
     std::unique_ptr<cuda::WeightLoader> loader_;
@@ -302,11 +310,12 @@ class CudaBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cuda_backend(int ordinal, std::string& why) {
-    if (!cuda::card_usable(ordinal, why)) return nullptr;
+std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options, std::string& why) {
+    if (!cuda::card_usable(options.ordinal, why)) return nullptr;
     cudaDeviceProp properties{};
-    check(cudaGetDeviceProperties(&properties, ordinal), "reading the card's properties");
-    return std::make_unique<CudaBackend>(ordinal, properties);
+    check(cudaGetDeviceProperties(&properties, options.ordinal), "reading the card's properties");
+    return std::make_unique<CudaBackend>(
+        options.ordinal, properties, cuda::usable_capability(properties.major, properties.minor, options.max_arch));
 }
 
 }  // namespace recto

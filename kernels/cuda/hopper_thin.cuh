@@ -7,28 +7,9 @@
 
 #include "kernels/cuda/hopper_epilogue.cuh"
 #include "kernels/cuda/hopper_groups.cuh"
+#include "kernels/cuda/tensor_core.cuh"
 
 namespace recto::cuda {
-
-__device__ inline void load_matrices(std::uint32_t (&b)[4], std::uint32_t at) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
-                 : "r"(at));
-}
-
-// d[0 … 3] += A[16, 16] · B[8, 16]ᵀ
-__device__ inline void multiply_16(float* d, const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1, __half) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-__device__ inline void multiply_16(float* d, const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1,
-                                   __nv_bfloat16) {
-    asm(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
 
 template <TileKind Kind, class T, int Tokens>
 struct ThinConsumer {

@@ -7,15 +7,18 @@ __global__ void probe_kernel() {}
 
 }  // namespace
 
-bool programmatic_launches() {
-    // The version of PTX that a kernel was compiled from is what __CUDA_ARCH__ was: code made for an older
-    // card and translated by the driver runs on a new one, without the wait.
-    static const bool yes = [] {
+int compiled_capability() {
+    // The version of PTX that a kernel was compiled from is what __CUDA_ARCH__ was.
+    static const int capability = [] {
         cudaFuncAttributes attributes{};
         check(cudaFuncGetAttributes(&attributes, probe_kernel), "reading a kernel's attributes");
-        return attributes.ptxVersion >= 90;
+        return attributes.ptxVersion;
     }();
-    return yes;
+    return capability;
+}
+
+bool programmatic_launches() {
+    return compiled_capability() >= 90;
 }
 
 }  // namespace recto::cuda

@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "kernels/cuda/check.h"
+#include "kernels/cuda/general_linear.h"
 #include "kernels/cuda/kernels.h"
 
 namespace recto::cuda {
@@ -11,13 +12,24 @@ namespace {
 
 constexpr std::size_t counter_count = std::size_t(1) << 16;
 constexpr int widest_tile = 256;
+// Of 16-bit rows at a time: enough for full-speed products, and a part of it is still in the second-level cache when
+// it is read.
+constexpr std::size_t most_unpacked_bytes = std::size_t(64) << 20;
+
+std::size_t unpacked_bytes_of(const TileWeight& w, int blocks) {
+    return std::size_t(blocks) * block_rows * std::size_t(w.cols) * 2;
+}
 
 }  // namespace
 
 void LinearRunner::expect(const TiledWeight& weight) {
     widest_input_ = std::max(widest_input_, weight.cols());
-    for (const auto& s : weight.segments())
+    for (const auto& s : weight.segments()) {
         if (s.tile.gated || !weight.interleaved()) widest_pair_ = std::max<std::int64_t>(widest_pair_, weight.rows());
+        if (path_ == LinearPath::general && s.tile.kind != TileKind::dense)
+            unpacked_bytes_ = std::max({unpacked_bytes_, unpacked_bytes_of(s.tile, 1),
+                                        std::min(most_unpacked_bytes, unpacked_bytes_of(s.tile, s.tile.blocks))});
+    }
 }
 
 bool LinearRunner::reserve(std::int64_t max_rows) {
@@ -37,7 +49,16 @@ bool LinearRunner::reserve(std::int64_t max_rows) {
         rows_ = DeviceMemory(std::size_t(rows) * std::size_t(reserved_input_ + reserved_pair_) * 2 + 512);
         moved = true;
     }
+    if (rows > own_general_rows && unpacked_bytes_ > unpacked_.bytes()) {
+        unpacked_ = DeviceMemory();
+        unpacked_ = DeviceMemory(unpacked_bytes_);
+        moved = true;
+    }
     return moved;
+}
+
+std::size_t LinearRunner::pair_offset() const {
+    return (std::size_t(reserved_rows_ * reserved_input_) * 2 + 255) / 256 * 256;
 }
 
 Tensor LinearRunner::scratch_rows(std::int64_t rows, std::int64_t cols, DType dtype, std::size_t offset) const {
@@ -49,10 +70,9 @@ void LinearRunner::run(cudaStream_t stream, Tensor x, const TiledWeight& weight,
     assert(x.cols == weight.cols() && x.rows == out.rows);
     assert(x.rows <= reserved_rows_);
     const bool gated = epilogue == Epilogue::silu_mul || epilogue == Epilogue::gelu_mul;
-    const std::size_t pair_offset = (std::size_t(reserved_rows_ * reserved_input_) * 2 + 255) / 256 * 256;
     const bool aligned = x.row_stride % 8 == 0 && reinterpret_cast<std::uintptr_t>(x.data) % 16 == 0;
     const bool apart = gated && !weight.interleaved();
-    const Tensor whole = apart ? scratch_rows(x.rows, weight.rows(), weight.activation(), pair_offset) : out;
+    const Tensor whole = apart ? scratch_rows(x.rows, weight.rows(), weight.activation(), pair_offset()) : out;
     for (const auto& s : weight.segments()) {
         Tensor in = x;
         if (s.order || x.dtype != weight.activation() || !aligned) {
@@ -68,10 +88,13 @@ void LinearRunner::run(cudaStream_t stream, Tensor x, const TiledWeight& weight,
 void LinearRunner::run_segment(cudaStream_t stream, Tensor x, const TiledWeight::Segment& s, Epilogue epilogue,
                                Tensor out) {
     const TileWeight& w = s.tile;
-    if (w.kind != TileKind::dense || x.rows <= own_dense_rows) {
-        const LinearScratch scratch{static_cast<float*>(partials_.data()), partials_.bytes() / sizeof(float),
-                                    static_cast<unsigned*>(counters_.data()), counter_count};
-        hopper_linear(stream, x, w, {out, epilogue, s.bias}, scratch, choose_tile(w, x.rows, multiprocessors_));
+    if (w.kind == TileKind::dense ? x.rows <= own_dense_rows
+                                  : path_ == LinearPath::hopper || x.rows <= own_general_rows) {
+        run_own(stream, x, w, {out, epilogue, s.bias});
+        return;
+    }
+    if (w.kind != TileKind::dense) {
+        run_unpacked(stream, x, s, epilogue, out);
         return;
     }
     if (!w.gated) {
@@ -79,11 +102,46 @@ void LinearRunner::run_segment(cudaStream_t stream, Tensor x, const TiledWeight:
         if (s.bias) add_bias(stream, out, s.bias);
         return;
     }
-    const std::size_t pair_offset = (std::size_t(reserved_rows_ * reserved_input_) * 2 + 255) / 256 * 256;
-    const Tensor both = scratch_rows(x.rows, w.rows, w.dtype, pair_offset);
+    const Tensor both = scratch_rows(x.rows, w.rows, w.dtype, pair_offset());
     lt_.run(stream, x, w.data, both, false);
     if (s.bias) add_bias(stream, both, s.bias);
     gate_rows(stream, both, epilogue, out);
+}
+
+void LinearRunner::run_own(cudaStream_t stream, Tensor x, const TileWeight& w, const TileOutput& output) const {
+    const LinearScratch scratch{static_cast<float*>(partials_.data()), partials_.bytes() / sizeof(float),
+                                static_cast<unsigned*>(counters_.data()), counter_count};
+    if (path_ == LinearPath::hopper)
+        hopper_linear(stream, x, w, output, scratch, choose_tile(w, x.rows, multiprocessors_));
+    else
+        general_linear(stream, x, w, output, scratch, choose_general_tile(w, x.rows, multiprocessors_));
+}
+
+void LinearRunner::run_unpacked(cudaStream_t stream, Tensor x, const TiledWeight::Segment& s, Epilogue epilogue,
+                                Tensor out) {
+    const TileWeight& w = s.tile;
+    const int width = w.gated ? block_rows / 2 : block_rows;  // outputs of a block
+    const int most = int(std::min<std::size_t>(unpacked_.bytes() / unpacked_bytes_of(w, 1), std::size_t(w.blocks)));
+    assert(most > 0);
+    for (int block = 0; block < w.blocks; block += most) {
+        const int n = std::min(most, w.blocks - block), first = block * width;
+        const int rows = dequantized_rows(w, block, n);
+        dequantize_tiles(stream, w, block, n, unpacked_.data());
+        if (!w.gated) {
+            const Tensor part = out.columns(first, rows);
+            lt_.run(stream, x, unpacked_.data(), part, epilogue == Epilogue::add);
+            if (s.bias) add_bias(stream, part, s.bias + first);
+            continue;
+        }
+        const int half = rows / 2;
+        const Tensor both = scratch_rows(x.rows, rows, w.dtype, pair_offset());
+        lt_.run(stream, x, unpacked_.data(), both, false);
+        if (s.bias) {
+            add_bias(stream, both.columns(0, half), s.bias + first);
+            add_bias(stream, both.columns(half, half), s.bias + w.outputs + first);
+        }
+        gate_rows(stream, both, epilogue, out.columns(first, half));
+    }
 }
 
 }  // namespace recto::cuda

@@ -11,10 +11,19 @@ namespace recto::cuda {
 
 // Dense products of more rows than this go through cuBLASLt.
 constexpr std::int64_t own_dense_rows = 32;
+// Where products have no wgmma, quantized ones of more rows than this too, by way of 16-bit rows: there unpacking once
+// for every 64 rows costs more than writing the weight out and reading it back.
+constexpr std::int64_t own_general_rows = 128;
+
+// Which instructions the card's products use.
+enum class LinearPath : std::uint8_t {
+    hopper,   // wgmma, bulk copies: sm_90a
+    general,  // mma.sync, cp.async: sm_80 and newer
+};
 
 class LinearRunner {
   public:
-    explicit LinearRunner(int multiprocessors) : multiprocessors_(multiprocessors) {}
+    LinearRunner(int multiprocessors, LinearPath path) : multiprocessors_(multiprocessors), path_(path) {}
 
     // Says what a weight's products will need, when it is packed; nothing is allocated.
     void expect(const TiledWeight& weight);
@@ -24,11 +33,18 @@ class LinearRunner {
 
   private:
     void run_segment(cudaStream_t stream, Tensor x, const TiledWeight::Segment& s, Epilogue epilogue, Tensor out);
+    void run_own(cudaStream_t stream, Tensor x, const TileWeight& w, const TileOutput& output) const;
+    // A quantized weight some blocks at a time as 16-bit rows, and cuBLASLt.
+    void run_unpacked(cudaStream_t stream, Tensor x, const TiledWeight::Segment& s, Epilogue epilogue, Tensor out);
+    std::size_t pair_offset() const;
     Tensor scratch_rows(std::int64_t rows, std::int64_t cols, DType dtype, std::size_t offset) const;
 
     int multiprocessors_;
+    LinearPath path_;
     LtMatmul lt_;
     DeviceMemory partials_, counters_, rows_;
+    DeviceMemory unpacked_;  // 16-bit rows of a weight on their way to cuBLASLt
+    std::size_t unpacked_bytes_ = 0;  // wanted
     std::int64_t widest_input_ = 0, widest_pair_ = 0;  // columns of copied inputs and of gate|up results
     std::int64_t reserved_rows_ = 0, reserved_input_ = 0, reserved_pair_ = 0;
 };

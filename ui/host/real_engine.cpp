@@ -21,7 +21,7 @@ std::shared_ptr<Backend> make_backend(const ModelRequest& request, std::string& 
     if (device.starts_with("cuda")) {
         const int ordinal = device.size() > 5 ? std::atoi(device.c_str() + 5) : 0;
         std::string why;
-        std::shared_ptr<Backend> backend = make_cuda_backend(ordinal, why);
+        std::shared_ptr<Backend> backend = make_cuda_backend({ordinal, {}}, why);
         // Never a silent fall to the CPU: the person asked for the card.
         if (!backend) throw Error(ErrorKind::runtime, "The device " + device + " cannot be used: " + why);
         return backend;

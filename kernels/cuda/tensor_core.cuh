@@ -1,0 +1,48 @@
+// The tensor cores' synchronous product and the copies and loads that feed it, one small function an instruction
+// (PTX ISA: cp.async, ldmatrix, mma.m16n8k16). sm_80 and newer.
+#pragma once
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+namespace recto::cuda {
+
+__device__ inline uint32_t shared_address(const void* p) {
+    return uint32_t(__cvta_generic_to_shared(p));
+}
+
+// 16 bytes from device to shared memory without registers; zeros where `wanted` is false.
+__device__ inline void copy_async(uint32_t to, const void* from, bool wanted) {
+    const int bytes = wanted ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+}
+__device__ inline void commit_copies() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+template <int Pending>
+__device__ inline void wait_for_copies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+}
+
+// Four 8x8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8.
+__device__ inline void load_matrices(uint32_t (&m)[4], uint32_t row_address) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
+                 : "r"(row_address));
+}
+
+// d[0 … 3] += A[16, 16] · B[8, 16]ᵀ
+__device__ inline void multiply_16(float* d, const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1, __half) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+__device__ inline void multiply_16(float* d, const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1,
+                                   __nv_bfloat16) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+}  // namespace recto::cuda
