@@ -190,7 +190,7 @@ class Bench {
         report.load_stages = model_->load_stages;
         report.weight_bytes = model_->weight_bytes;
         report.kv_dtype = dtype_name(options_.engine.kv_dtype.value_or(model_->kv_dtype));
-        report.activations = model_->activations == Activations::int8 ? "int8" : "floating";
+        report.activations = activations_name(model_->activations);
         report.options = options_;
     }
 

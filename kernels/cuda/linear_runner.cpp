@@ -15,13 +15,14 @@ constexpr int widest_tile = 256;
 }  // namespace
 
 void LinearRunner::expect(const TiledWeight& weight) {
+    eight_.expect(weight);
     widest_input_ = std::max(widest_input_, weight.cols());
     for (const auto& s : weight.segments())
         if (s.tile.gated || !weight.interleaved()) widest_pair_ = std::max<std::int64_t>(widest_pair_, weight.rows());
 }
 
 bool LinearRunner::reserve(std::int64_t max_rows) {
-    bool moved = false;
+    bool moved = eight_.reserve(max_rows);
     if (!partials_.data()) {
         partials_ = DeviceMemory(std::size_t(multiprocessors_) * 2 * 2 * widest_tile / 2 * 128 * sizeof(float));
         counters_ = DeviceMemory(counter_count * sizeof(unsigned));
@@ -68,20 +69,27 @@ void LinearRunner::run(cudaStream_t stream, Tensor x, const TiledWeight& weight,
 void LinearRunner::run_segment(cudaStream_t stream, Tensor x, const TiledWeight::Segment& s, Epilogue epilogue,
                                Tensor out) {
     const TileWeight& w = s.tile;
-    if (w.kind != TileKind::dense || x.rows <= own_dense_rows) {
+    const bool eight = EightBit::serves(w, x.rows);
+    if (!eight && (w.kind != TileKind::dense || x.rows <= own_dense_rows)) {
         const LinearScratch scratch{static_cast<float*>(partials_.data()), partials_.bytes() / sizeof(float),
                                     static_cast<unsigned*>(counters_.data()), counter_count};
         hopper_linear(stream, x, w, {out, epilogue, s.bias}, scratch, choose_tile(w, x.rows, multiprocessors_));
         return;
     }
+    const auto product = [&](Tensor to, bool add) {
+        if (eight)
+            eight_.run(stream, x, w, to, add);
+        else
+            lt_.run(stream, x, w.data, to, add);
+    };
     if (!w.gated) {
-        lt_.run(stream, x, w.data, out, epilogue == Epilogue::add);
+        product(out, epilogue == Epilogue::add);
         if (s.bias) add_bias(stream, out, s.bias);
         return;
     }
     const std::size_t pair_offset = (std::size_t(reserved_rows_ * reserved_input_) * 2 + 255) / 256 * 256;
     const Tensor both = scratch_rows(x.rows, w.rows, w.dtype, pair_offset);
-    lt_.run(stream, x, w.data, both, false);
+    product(both, false);
     if (s.bias) add_bias(stream, both, s.bias);
     gate_rows(stream, both, epilogue, out);
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernels/cuda/device_memory.h"
+#include "kernels/cuda/eight_bit.h"
 #include "kernels/cuda/lt_matmul.h"
 #include "kernels/cuda/tiled_weight.h"
 
@@ -28,6 +29,7 @@ class LinearRunner {
 
     int multiprocessors_;
     LtMatmul lt_;
+    EightBit eight_{lt_};
     DeviceMemory partials_, counters_, rows_;
     std::int64_t widest_input_ = 0, widest_pair_ = 0;  // columns of copied inputs and of gate|up results
     std::int64_t reserved_rows_ = 0, reserved_input_ = 0, reserved_pair_ = 0;
