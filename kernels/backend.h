@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,7 +51,14 @@ enum class Activations : std::uint8_t {
     int8_twice,  // the row so, then what its rounding left so, and both products added: about 15 bits.
                  // For the few products whose rounding a model's answers feel most, at twice the arithmetic
     floating,    // weights are dequantized in registers, FP32 (CPU) or 16-bit (CUDA) products
+    // CUDA: in products of more than `eight_bit_rows` rows both sides are rounded to 8 bits, with one FP32 scale a row
+    // of x and one an output; fewer rows are as `floating`.
+    token_fp8,   // FP8 (e4m3)
+    token_int8,
 };
+constexpr std::int64_t eight_bit_rows = 256;
+// For people and reports: "int8", "floating", "fp8_e4m3 above 256 rows", ….
+std::string activations_name(Activations mode);
 
 // What a packer needs to know of the products a weight will be used for.
 struct PackOptions {
@@ -202,6 +210,7 @@ struct DeviceInfo {
     std::size_t memory_total = 0;
     std::size_t memory_free = 0;  // measured now
     DType activation = DType::f32;
+    std::optional<Activations> eight_bit;  // what 8-bit activations are here; none: there are none
 };
 
 class Backend {

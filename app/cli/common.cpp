@@ -174,9 +174,9 @@ LoadOptions load_options(const CommonOptions& o) {
     if (o.dtype == "float32") load.dtype = ModelDType::f32;
     if (o.dtype == "float16") load.dtype = ModelDType::f16;
     if (o.dtype == "bfloat16") load.dtype = ModelDType::bf16;
-    if (o.activations == "8") load.activations = ActivationMode::int8;
+    if (o.activations == "8") load.activations = ActivationMode::eight;
     if (o.activations == "16") load.activations = ActivationMode::floating;
-    if (load.dtype == ModelDType::f32 && load.activations == ActivationMode::int8)
+    if (load.dtype == ModelDType::f32 && load.activations == ActivationMode::eight)
         throw Error(
             ErrorKind::argument,
             "--dtype float32 means FP32 activations, got --activations 8 beside it; leave one of them out");

@@ -192,7 +192,7 @@ void LoadedSide::describe() {
                     {"weight_forms", weight_forms(m)},
                     {"weight_bytes", m.weight_bytes},
                     {"dtype", dtype_option(options_.load.dtype)},
-                    {"activations", m.activations == Activations::int8 ? "int8" : "floating"},
+                    {"activations", activations_name(m.activations)},
                     {"kv_cache_dtype", dtype_name(options_.engine.kv_dtype.value_or(m.kv_dtype))},
                     {"block_size", engine_->block_size()},
                     {"kv_blocks", engine_->kv_blocks()},

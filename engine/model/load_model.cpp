@@ -85,8 +85,12 @@ class Loader {
   private:
     void pack_all() {
         const ModelConfig& c = model_.config;
-        model_.embedding = pack({TensorRole::embedding}, 0, sensitive());
-        if (!c.tied_embedding) model_.lm_head = pack({TensorRole::lm_head}, 0, sensitive());
+        // A card's prefill makes logits of few rows: rounding them gains nothing.
+        const Activations mode = model_.activations;
+        const bool on_card = mode == Activations::token_fp8 || mode == Activations::token_int8;
+        const Activations logits = on_card ? Activations::floating : sensitive();
+        model_.embedding = pack({TensorRole::embedding}, 0, logits);
+        if (!c.tied_embedding) model_.lm_head = pack({TensorRole::lm_head}, 0, logits);
         model_.output_norm = norm(TensorRole::output_norm, 0, true);
         model_.layers.resize(std::size_t(c.layers));
         for (int i = 0; i < c.layers; ++i)
@@ -268,6 +272,17 @@ void warm_up(const std::shared_ptr<const Model>& model) {
 
 }  // namespace
 
+Activations settle_activations(const DeviceInfo& device, const LoadOptions& options) {
+    if (options.dtype == ModelDType::f32 || options.activations == ActivationMode::floating)
+        return Activations::floating;
+    if (options.activations == ActivationMode::automatic && device.kind != "cpu") return Activations::floating;
+    if (!device.eight_bit)
+        throw Error(ErrorKind::argument, "--activations 8 needs a card whose 8-bit tensor-core products this build "
+                                         "has, found " +
+                                             device.name + " (" + device.kernels + "); use --activations 16");
+    return *device.eight_bit;
+}
+
 std::shared_ptr<const Model> load_model(const std::filesystem::path& path, std::shared_ptr<Backend> backend,
                                         const LoadOptions& options,
                                         const std::function<void(const LoadProgress&)>& progress,
@@ -286,10 +301,7 @@ std::shared_ptr<const Model> load_model(const std::filesystem::path& path, std::
     const bool exact = options.dtype == ModelDType::f32;
     const DeviceInfo device = model->backend->device();
     const bool on_cpu = device.kind == "cpu";
-    model->activations = exact || options.activations == ActivationMode::floating ||
-                                 (options.activations == ActivationMode::automatic && !on_cpu)
-                             ? Activations::floating
-                             : Activations::int8;
+    model->activations = settle_activations(device, options);
     model->activation_dtype = model->backend->activation_dtype(wanted_dtype(*source, options.dtype));
     model->kv_dtype = exact    ? DType::f32
                       : on_cpu ? options.dtype == ModelDType::bf16 ? DType::bf16 : DType::f16

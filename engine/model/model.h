@@ -16,7 +16,8 @@
 namespace recto {
 
 enum class ModelDType : std::uint8_t { automatic, f32, f16, bf16 };
-enum class ActivationMode : std::uint8_t { automatic, int8, floating };  // automatic: int8 on the CPU
+// automatic: 8 bits on the CPU, 16 on a card
+enum class ActivationMode : std::uint8_t { automatic, eight, floating };
 
 struct LoadOptions {
     ModelDType dtype = ModelDType::automatic;  // f32: FP32 activations and KV, exactly dequantized weights
@@ -81,6 +82,9 @@ struct Model {
     std::vector<LoadStage> load_stages;   // sum to load_seconds
     double load_seconds = 0;
 };
+
+// What a model loaded so makes of its activations. Error(argument) where the device has no 8-bit ones.
+Activations settle_activations(const DeviceInfo& device, const LoadOptions& options);
 
 // Error(cancelled) when the flag is set; memory is returned. Error(memory) says needed, free and what would
 // fit.

@@ -59,6 +59,7 @@ DeviceInfo CpuBackend::device() const {
     d.threads = pool_.threads();
     d.memory_total = memory_total_bytes();
     d.memory_free = memory_free_bytes();
+    d.eight_bit = Activations::int8;
     return d;
 }
 
@@ -76,6 +77,7 @@ void CpuBackend::download(void* host, const void* device, std::size_t bytes) {
 
 std::unique_ptr<PackedWeight> CpuBackend::pack(std::span<const WeightRows* const> parts,
                                                const PackOptions& options) {
+    assert(options.mode != Activations::token_fp8 && options.mode != Activations::token_int8);  // a card's
     const Awake awake(pool_);
     return pack_matrix(parts, options.mode, pool_, kernels_.name, weight_memory_);
 }

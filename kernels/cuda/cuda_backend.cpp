@@ -10,6 +10,7 @@
 #include "kernels/cuda/card.h"
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/device_memory.h"
+#include "kernels/cuda/eight_bit.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/linear_runner.h"
 #include "kernels/cuda/packed_weight.h"
@@ -102,11 +103,13 @@ class CudaBackend final : public Backend {
         info.kind = "cuda";
         info.name = properties_.name;
         info.kernels = "CUDA sm_" + std::to_string(properties_.major) + std::to_string(properties_.minor) +
-                       (!tiles_                                 ? ", plain kernels"
+                       (!tiles_                              ? ", plain kernels"
                         : path_ == cuda::LinearPath::hopper ? ", tensor-core products"
-                                                                : ", tensor-core products of sm_80");
+                                                            : ", tensor-core products of sm_80") +
+                       (eight_bit_ == Activations::floating ? "" : ", " + activations_name(eight_bit_));
         cudaMemGetInfo(&info.memory_free, &info.memory_total);
         info.activation = DType::f16;
+        if (tiles_) info.eight_bit = cuda::card_eight_bit(properties_.major, properties_.minor);
         return info;
     }
     DType activation_dtype(DType preferred) const override { return preferred; }
@@ -143,6 +146,7 @@ class CudaBackend final : public Backend {
         if (tiles_ && !options.expert && cuda::TiledWeight::suits(parts, options)) {
             auto tiled = std::make_unique<cuda::TiledWeight>(*loader_, parts, options);
             linears_.expect(*tiled);
+            if (tiled->eight_bit()) eight_bit_ = options.mode;
             weight = std::move(tiled);
         } else {
             weight = std::make_unique<cuda::CudaWeight>(*loader_, parts);
@@ -303,6 +307,7 @@ class CudaBackend final : public Backend {
     cudaStream_t stream_ = nullptr;
     cuda::LinearRunner linears_;
     std::unique_ptr<cuda::WeightLoader> loader_;
+    Activations eight_bit_ = Activations::floating;  // of a weight packed so, for people
     unsigned generation_ = 0;   // of the scratch memory that graphs hold addresses of
     cuda::GraphCache graphs_;   // of operations without a step
     cuda::StepPacket* current_ = nullptr;  // uploaded last: the one whose step is run

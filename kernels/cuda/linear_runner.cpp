@@ -23,6 +23,7 @@ std::size_t unpacked_bytes_of(const TileWeight& w, int blocks) {
 }  // namespace
 
 void LinearRunner::expect(const TiledWeight& weight) {
+    eight_.expect(weight);
     widest_input_ = std::max(widest_input_, weight.cols());
     for (const auto& s : weight.segments()) {
         if (s.tile.gated || !weight.interleaved()) widest_pair_ = std::max<std::int64_t>(widest_pair_, weight.rows());
@@ -33,9 +34,9 @@ void LinearRunner::expect(const TiledWeight& weight) {
 }
 
 bool LinearRunner::reserve(std::int64_t max_rows) {
-    bool moved = false;
+    bool moved = eight_.reserve(max_rows);
     if (!partials_.data()) {
-        partials_ = DeviceMemory(std::size_t(multiprocessors_) * 2 * widest_tile / 2 * 128 * sizeof(float));
+        partials_ = DeviceMemory(std::size_t(multiprocessors_) * 2 * 2 * widest_tile / 2 * 128 * sizeof(float));
         counters_ = DeviceMemory(counter_count * sizeof(unsigned));
         check(cudaMemset(counters_.data(), 0, counters_.bytes()), "clearing counters");
         moved = true;
@@ -88,22 +89,29 @@ void LinearRunner::run(cudaStream_t stream, Tensor x, const TiledWeight& weight,
 void LinearRunner::run_segment(cudaStream_t stream, Tensor x, const TiledWeight::Segment& s, Epilogue epilogue,
                                Tensor out) {
     const TileWeight& w = s.tile;
-    if (w.kind == TileKind::dense ? x.rows <= own_dense_rows
-                                  : path_ == LinearPath::hopper || x.rows <= own_general_rows) {
+    const bool eight = EightBit::serves(w, x.rows);
+    if (!eight && (w.kind == TileKind::dense ? x.rows <= own_dense_rows
+                                             : path_ == LinearPath::hopper || x.rows <= own_general_rows)) {
         run_own(stream, x, w, {out, epilogue, s.bias});
         return;
     }
-    if (w.kind != TileKind::dense) {
+    if (!eight && w.kind != TileKind::dense) {
         run_unpacked(stream, x, s, epilogue, out);
         return;
     }
+    const auto product = [&](Tensor to, bool add) {
+        if (eight)
+            eight_.run(stream, x, w, to, add);
+        else
+            lt_.run(stream, x, w.data, to, add);
+    };
     if (!w.gated) {
-        lt_.run(stream, x, w.data, out, epilogue == Epilogue::add);
+        product(out, epilogue == Epilogue::add);
         if (s.bias) add_bias(stream, out, s.bias);
         return;
     }
     const Tensor both = scratch_rows(x.rows, w.rows, w.dtype, pair_offset());
-    lt_.run(stream, x, w.data, both, false);
+    product(both, false);
     if (s.bias) add_bias(stream, both, s.bias);
     gate_rows(stream, both, epilogue, out);
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernels/cuda/device_memory.h"
+#include "kernels/cuda/eight_bit.h"
 #include "kernels/cuda/lt_matmul.h"
 #include "kernels/cuda/tiled_weight.h"
 
@@ -42,6 +43,7 @@ class LinearRunner {
     int multiprocessors_;
     LinearPath path_;
     LtMatmul lt_;
+    EightBit eight_{lt_};
     DeviceMemory partials_, counters_, rows_;
     DeviceMemory unpacked_;  // 16-bit rows of a weight on their way to cuBLASLt
     std::size_t unpacked_bytes_ = 0;  // wanted

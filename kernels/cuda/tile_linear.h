@@ -46,6 +46,9 @@ struct TileWeight {  // device pointers
     int zero = 0;            // subtracted from q where mode is not zero_u8
     int group_size = 128;
     int groups = 0;          // stored a block
+    // What products of many rows round weight and activations to: f8_e4m3 or i8 (eight_bit.h); f32: nothing.
+    DType eight = DType::f32;
+    const float* row_scale = nullptr;  // [rows] of what `eight` makes of the weight, in logical order
 
     RECTO_HOST_DEVICE int groups_a_chunk() const { return group_size >= chunk_k ? 1 : chunk_k / group_size; }
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "kernels/cuda/eight_bit.h"
 #include "kernels/cuda/repack.h"
 
 namespace recto::cuda {
@@ -84,7 +85,7 @@ struct Layout {
 struct TiledWeight::Plan {
     std::vector<const WeightRows*> parts;
     Segment segment;
-    std::size_t data = 0, scale = 0, second = 0, bias = 0, order = 0;
+    std::size_t data = 0, scale = 0, second = 0, row_scale = 0, bias = 0, order = 0;
 };
 
 bool TiledWeight::suits(std::span<const WeightRows* const> parts, const PackOptions& options) {
@@ -145,6 +146,8 @@ TiledWeight::TiledWeight(WeightLoader& loader, std::span<const WeightRows* const
             plan.scale = layout.take(values * 2);
             if (t.mode != SecondPlane::none)
                 plan.second = layout.take(values * (t.mode == SecondPlane::zero_u8 ? 1 : 2));
+            t.eight = eight_bit_type(options.mode);
+            if (t.eight != DType::f32) plan.row_scale = layout.take(std::size_t(t.rows) * sizeof(float));
         }
         if (std::ranges::any_of(plan.parts, [](const WeightRows* p) { return !p->bias().empty(); }))
             plan.bias = layout.take(std::size_t(t.rows) * sizeof(float));
@@ -158,7 +161,9 @@ TiledWeight::TiledWeight(WeightLoader& loader, std::span<const WeightRows* const
     loader.seal(*memory_);
     const WeightForm& f = parts[0]->form();
     name_ = std::string(f.source_name) + (f.grouped ? (kind_of(f) == TileKind::u4 ? ", 4-bit tiles" : ", 8-bit tiles") : "") +
-            ", " + dtype_name(activation_) + " activations, tensor cores";
+            ", " + dtype_name(activation_) + " activations" +
+            (f.grouped && eight_bit_type(options.mode) != DType::f32 ? " (" + activations_name(options.mode) + ")" : "") +
+            ", tensor cores";
 }
 
 void TiledWeight::load(WeightLoader& loader, const std::vector<Plan>& plans) {
@@ -179,6 +184,7 @@ void TiledWeight::load(WeightLoader& loader, const std::vector<Plan>& plans) {
             planes.second = t.mode == SecondPlane::none ? nullptr : memory_->at(plan.second);
             t.scale = planes.scale;
             t.second = planes.second;
+            if (t.eight != DType::f32) t.row_scale = reinterpret_cast<const float*>(memory_->at(plan.row_scale));
         }
         std::size_t row = 0;
         int block = 0;
@@ -201,8 +207,10 @@ void TiledWeight::load(WeightLoader& loader, const std::vector<Plan>& plans) {
                                        : plan.parts.size() == 1   ? BlockHalf::both
                                        : i == 0                   ? BlockHalf::gate
                                                                   : BlockHalf::up;
-                loader.load_grouped(part, [t, planes, block, half](const LogicalPlanes& p, cudaStream_t stream) {
+                const bool last = i + 1 == plan.parts.size();  // all of the segment lies in its tiles then
+                loader.load_grouped(part, [t, planes, block, half, last](const LogicalPlanes& p, cudaStream_t stream) {
                     repack(stream, p, t, planes, block, half);
+                    if (last && t.eight != DType::f32) find_row_scales(stream, t);
                 });
                 if (half == BlockHalf::whole) block += int(ceil_div(part.rows(), block_rows));
             }

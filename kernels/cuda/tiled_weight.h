@@ -1,5 +1,6 @@
 // A weight as the tensor-core products read it: segments of tiles, or rows of 16-bit numbers.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,6 +33,9 @@ class TiledWeight final : public PackedWeight {
     // Gate and up rows share blocks. A gated weight of unlike parts is not: its products are gated afterwards.
     bool interleaved() const { return interleaved_; }
     bool permuted() const { return permuted_; }
+    bool eight_bit() const {  // products of many rows are of 8 bits, of some parts at least
+        return std::ranges::any_of(segments_, [](const Segment& s) { return s.tile.eight != DType::f32; });
+    }
 
   private:
     struct Plan;

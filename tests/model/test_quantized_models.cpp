@@ -77,7 +77,7 @@ class TestQuantizedModels : public QObject {
     void int8_activations_stay_near() {
         QFETCH(QString, name);
         LoadOptions options;
-        options.activations = ActivationMode::int8;
+        options.activations = ActivationMode::eight;
         const Errors e = errors(name, options);
         qInfo("%s, int8 activations: rms %.5f, worst %.5f", qPrintable(name), e.root_mean_square, e.worst);
         QVERIFY2(e.root_mean_square < 3e-2,
