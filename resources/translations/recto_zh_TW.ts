@@ -490,11 +490,11 @@
     </message>
     <message>
         <source>%1 Ejecting the model of the chats gives %2 back; the chats keep their text.</source>
-        <translation>%1退出對話使用的模型可釋放 %2；對話文字會保留。</translation>
+        <translation>%1卸載對話使用的模型可釋放 %2；對話文字會保留。</translation>
     </message>
     <message>
         <source>Eject it and run</source>
-        <translation>退出模型並開始</translation>
+        <translation>卸載模型並開始</translation>
     </message>
     <message>
         <source>%1 Choose fewer sequences, a smaller depth or a smaller model.</source>

@@ -69,6 +69,37 @@ class TestBenchPictures : public QObject {
         check(desk.window.get(), row + QStringLiteral("-bench-4-memory"));
     }
 
+    // A report as the engine writes it: its header and warnings have room too.
+    void a_real_report_is_not_cut() {
+        BenchDesk desk(word_factory(), real_bench_runner());
+        desk.load();
+        desk.open();
+        desk.window->show_benchmark();
+        BenchPlan plan;
+        plan.a = QStringLiteral(RECTO_TEST_DATA "/model/tiny/llama-gqa-tied");
+        plan.b = QStringLiteral(RECTO_TEST_DATA "/model/tiny/llama-linear-rope");
+        plan.device = QStringLiteral("cpu");
+        plan.prompt_tokens = 8;
+        plan.output_tokens = 16;
+        plan.sequences = {1, 2};
+        plan.repeats = 3;
+        desk.window->benchmark_view()->set_plan(plan);
+        desk.find<QPushButton>("bench_run")->click();
+        QVERIFY(desk.benchmark().active());
+        QVERIFY(wait_for([&] { return !desk.benchmark().active(); }));
+        auto* table = desk.find<BenchTable>("bench_table");
+        QVERIFY(table->table()->rowCount() > 0);
+        check(desk.window.get(), QStringLiteral("real-bench"));
+        for (int row = 0; row < table->table()->rowCount(); ++row) {
+            const QString text = table->table()->row_text(row);
+            if (text.startsWith(QStringLiteral("Decode")))
+                QVERIFY2(!text.contains(QStringLiteral("–")), qPrintable(text));
+        }
+        table->scrollToBottom();
+        table->selectRow(table->table()->rowCount() - 2);
+        check(desk.window.get(), QStringLiteral("real-bench-end"));
+    }
+
   private:
     static void check(QWidget* widget, const QString& name) {
         QCoreApplication::processEvents();

@@ -151,7 +151,6 @@ BenchTable::BenchTable(const Theme* theme, QWidget* parent)
     horizontalHeader()->setHighlightSections(false);
     horizontalHeader()->setSectionsClickable(false);
     horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-    horizontalHeader()->setTextElideMode(Qt::ElideMiddle);
     horizontalHeader()->setMinimumSectionSize(1);
     connect(model_, &QAbstractItemModel::modelReset, this, [this] { arrange(); });
     connect(model_, &QAbstractItemModel::rowsInserted, this, [this] { arrange(); });
@@ -171,9 +170,14 @@ void BenchTable::arrange() {
     // Values get what the widest needs, the verdict first; the label the rest, but never less than can be
     // read.
     const double zoom = theme_->palette().zoom;
+    const QFontMetrics small(theme_->palette().fonts.small);
     int room = std::max(width - int(105 * zoom), 40), taken = 0;
     for (int column = columns - 1; column >= 1; --column) {
-        int wanted = int(96 * zoom);
+        const QString name = column == BenchTableModel::side_a   ? model_->name_a()
+                             : column == BenchTableModel::side_b ? model_->name_b()
+                                                                 : QString();
+        const int heading = small.horizontalAdvance(QStringLiteral("B · ") + name) + 2 * side_pad + 4;
+        int wanted = std::max(int(96 * zoom), std::min(heading, int(150 * zoom)));
         for (int row = 0; row < rows; ++row) {
             const QModelIndex index = model_->index(row, column);
             if (!index.data(BenchTableModel::section_role).toBool())
@@ -185,6 +189,14 @@ void BenchTable::arrange() {
         taken += columnWidth(column);
     }
     setColumnWidth(0, std::max(width - taken, 40));
+    // A style sheet's heading is clipped, not elided.
+    const auto shown = [&](const QString& name, int column) {
+        const int space =
+            columnWidth(column) - 2 * side_pad - 4 - small.horizontalAdvance(QStringLiteral("B · "));
+        return small.elidedText(name, Qt::ElideMiddle, std::max(space, 0));
+    };
+    model_->set_shown_names(shown(model_->name_a(), BenchTableModel::side_a),
+                            columns > 2 ? shown(model_->name_b(), BenchTableModel::side_b) : QString());
     clearSpans();
     for (int row = 0; row < rows; ++row)
         if (model_->index(row, 0).data(BenchTableModel::section_role).toBool()) setSpan(row, 0, 1, columns);

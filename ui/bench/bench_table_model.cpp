@@ -54,6 +54,13 @@ void BenchTableModel::set_report(std::shared_ptr<const CompareReport> report) {
     endInsertRows();
 }
 
+void BenchTableModel::set_shown_names(const QString& a, const QString& b) {
+    if (a == shown_a_ && b == shown_b_) return;
+    shown_a_ = a;
+    shown_b_ = b;
+    Q_EMIT headerDataChanged(Qt::Horizontal, side_a, columnCount() - 1);
+}
+
 void BenchTableModel::retranslate() {
     beginResetModel();
     rows_ = report_ ? bench_rows(*report_) : std::vector<Row>{};
@@ -114,9 +121,9 @@ QVariant BenchTableModel::headerData(int section, Qt::Orientation orientation, i
         case metric:
             return tr("Figure");
         case side_a:
-            return tr("A · %1").arg(name_a_);
+            return tr("A · %1").arg(shown_a_);
         case side_b:
-            return tr("B · %1").arg(name_b_);
+            return tr("B · %1").arg(shown_b_);
         default:
             return tr("B : A");
     }

@@ -22,6 +22,10 @@ class BenchTableModel : public QAbstractTableModel {
     void set_report(std::shared_ptr<const CompareReport> report);  // null: empty
     const std::shared_ptr<const CompareReport>& report() const { return report_; }
     void retranslate();
+    // The models' names, and what the headings hold of them: the view knows the room.
+    const QString& name_a() const { return name_a_; }
+    const QString& name_b() const { return name_b_; }
+    void set_shown_names(const QString& a, const QString& b);
 
     int rowCount(const QModelIndex& parent = {}) const override;
     int columnCount(const QModelIndex& parent = {}) const override;  // with one model: the first two
@@ -44,7 +48,7 @@ class BenchTableModel : public QAbstractTableModel {
   private:
     std::shared_ptr<const CompareReport> report_;
     std::vector<Row> rows_;
-    QString name_a_, name_b_;
+    QString name_a_, name_b_, shown_a_, shown_b_;
 };
 
 // The rows of a report, pure: also what the tests read.

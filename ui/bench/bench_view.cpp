@@ -397,6 +397,9 @@ void BenchView::show_details() {
     const QString text = table_->table()->row_details(table_->currentIndex().row());
     details_->setText(text);
     details_->setVisible(!text.isEmpty());
+    // The line takes its room from the table, perhaps the chosen row's.
+    QMetaObject::invokeMethod(
+        table_, [this] { table_->scrollTo(table_->currentIndex()); }, Qt::QueuedConnection);
 }
 
 QString BenchView::header_line(const CompareReport& report) const {
