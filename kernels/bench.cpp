@@ -363,6 +363,8 @@ int run_check(Backend& backend, std::ostream& out, const std::string& filter) {
             report(name, expert_error(c, in, rows, run_experts(backend, c, in, 0, rows)));
         }
     }
+    for (const DType dtype : {DType::f16, DType::bf16})
+        if (backend.activation_dtype(dtype) == dtype) check_experts_16(backend, dtype, {wanted, report});
     if (backend.asynchronous()) {
         for (const DrawCase& c : draw_cases()) {
             const std::string name = "draw " + c.name + ", rows " + std::to_string(c.rows);

@@ -1,4 +1,5 @@
 // Timings of mixtures of experts.
+#include <algorithm>
 #include <set>
 
 #include "kernels/bench_print.h"
@@ -22,7 +23,8 @@ constexpr int choices = 16;  // taken in turn
 
 class MixtureBench {
   public:
-    MixtureBench(Backend& backend, const Mixture& m) : backend_(backend), m_(m) {
+    MixtureBench(Backend& backend, const Mixture& m)
+        : backend_(backend), m_(m), activation_(backend.activation_dtype(DType::f16)) {
         const WeightForm q4_k =
             grouped_form(QuantInt::u4, 32, ScaleForm::f16_times_u6, OffsetForm::f16_times_u6, "Q4_K");
         const FilledRows half(m.width, m.hidden, q4_k), down(m.hidden, m.width, q4_k);
@@ -30,8 +32,11 @@ class MixtureBench {
         const WeightRows* down_parts[] = {&down};
         std::vector<std::unique_ptr<PackedWeight>> gate_ups, downs;
         for (int e = 0; e < m.experts; ++e) {
-            gate_ups.push_back(backend.pack(gate_up_parts, Activations::int8));
-            downs.push_back(backend.pack(down_parts, Activations::int8));
+            PackOptions options(Activations::int8, activation_, true);
+            options.expert = true;
+            gate_ups.push_back(backend.pack(gate_up_parts, options));
+            options.gated = false;
+            downs.push_back(backend.pack(down_parts, options));
         }
         gate_up_ = backend.stack_experts(std::move(gate_ups));
         down_ = backend.stack_experts(std::move(downs));
@@ -42,9 +47,9 @@ class MixtureBench {
     void prepare(std::int64_t rows) {
         rows_ = rows;
         const std::int64_t slots = rows * m_.per_row;
-        x_ = tensor(0, rows, m_.hidden, 1.0F);
+        x_ = tensor(0, rows, m_.hidden, 1.0F, activation_);
         out_ = tensor(1, rows, m_.hidden, 1.0F);
-        gated_ = tensor(2, slots, m_.width, 1.0F);
+        gated_ = tensor(2, slots, m_.width, 1.0F, activation_);
         logits_ = tensor(3, rows * choices, m_.experts, 4.0F);
         ids_ = tensor(4, slots * choices, 1, 0.0F);
         weights_ = tensor(5, slots * choices, 1, 0.0F);
@@ -77,16 +82,23 @@ class MixtureBench {
         const std::int64_t first = c * rows_ * m_.per_row;
         return {static_cast<std::int32_t*>(ids_.data) + first, weights_.f32() + first, rows_, m_.per_row};
     }
-    Tensor tensor(std::size_t place, std::int64_t rows, std::int64_t cols, float amplitude) {
+    Tensor tensor(std::size_t place, std::int64_t rows, std::int64_t cols, float amplitude, DType dtype = DType::f32) {
         if (buffers_.size() <= place) buffers_.resize(place + 1);
-        buffers_[place] = backend_.allocate(std::size_t(rows * cols) * sizeof(float));
+        buffers_[place] = backend_.allocate(std::size_t(rows * cols) * dtype_bytes(dtype));
         const std::vector<float> v = random_floats(std::size_t(rows * cols), amplitude, 20 + place);
-        backend_.upload(buffers_[place]->data(), v.data(), v.size() * sizeof(float));
-        return {buffers_[place]->data(), DType::f32, rows, cols, cols};
+        if (dtype == DType::f32) {
+            backend_.upload(buffers_[place]->data(), v.data(), v.size() * sizeof(float));
+        } else {
+            std::vector<std::uint16_t> half(v.size());
+            std::ranges::transform(v, half.begin(), f32_to_f16);
+            backend_.upload(buffers_[place]->data(), half.data(), half.size() * 2);
+        }
+        return {buffers_[place]->data(), dtype, rows, cols, cols};
     }
 
     Backend& backend_;
     Mixture m_;
+    DType activation_;
     std::unique_ptr<PackedExperts> gate_up_, down_;
     std::vector<std::unique_ptr<Buffer>> buffers_;
     std::int64_t rows_ = 0;

@@ -15,6 +15,7 @@
 #include "kernels/cuda/linear_runner.h"
 #include "kernels/cuda/packed_weight.h"
 #include "kernels/cuda/step_packet.h"
+#include "kernels/cuda/tiled_experts.h"
 #include "kernels/cuda/weight_loader.h"
 
 namespace recto {
@@ -88,7 +89,8 @@ class CudaBackend final : public Backend {
           tiles_(capability >= 80),
           path_(properties.major == 9 && capability >= 90 && cuda::built_for_hopper() ? cuda::LinearPath::hopper
                                                                                       : cuda::LinearPath::general),
-          linears_(properties.multiProcessorCount, path_) {
+          linears_(properties.multiProcessorCount, path_),
+          mixtures_(properties.multiProcessorCount) {
         check(cudaSetDevice(ordinal), "choosing the card");
         check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
         loader_ = std::make_unique<cuda::WeightLoader>(ordinal, stream_);
@@ -141,11 +143,13 @@ class CudaBackend final : public Backend {
         return std::make_unique<CudaLoad>(*loader_, plan);
     }
     std::unique_ptr<PackedWeight> pack(std::span<const WeightRows* const> parts,
-                                       const PackOptions& options) override {
+                                       const PackOptions& asked) override {
+        PackOptions options = asked;
+        if (options.expert) options.mode = Activations::floating;  // the grouped products know no other
         std::unique_ptr<PackedWeight> weight;
-        if (tiles_ && !options.expert && cuda::TiledWeight::suits(parts, options)) {
+        if (tiles_ && cuda::TiledWeight::suits(parts, options)) {
             auto tiled = std::make_unique<cuda::TiledWeight>(*loader_, parts, options);
-            linears_.expect(*tiled);
+            if (!options.expert) linears_.expect(*tiled);
             if (tiled->eight_bit()) eight_bit_ = options.mode;
             weight = std::move(tiled);
         } else {
@@ -253,17 +257,36 @@ class CudaBackend final : public Backend {
 
     std::unique_ptr<PackedExperts> stack_experts(
         std::vector<std::unique_ptr<PackedWeight>> experts) override {
-        return std::make_unique<cuda::CudaExperts>(*this, std::move(experts));
+        const auto plain = [](const auto& e) { return dynamic_cast<const cuda::CudaWeight*>(e.get()) != nullptr; };
+        if (std::ranges::all_of(experts, plain))
+            return std::make_unique<cuda::CudaExperts>(*this, std::move(experts));
+        if (std::ranges::any_of(experts, plain))
+            throw Error(ErrorKind::input,
+                        "expected all experts of a layer in one form, found some with groups that the card's tiles "
+                        "cannot hold; use a file that quantizes them alike, or --device cpu");
+        auto tiled = std::make_unique<cuda::TiledExperts>(*this, std::move(experts));
+        mixtures_.expect(*tiled);
+        return tiled;
     }
     void route(Tensor logits, bool renormalize, const ExpertChoice& choice) override {
         cuda::route(stream_, logits, renormalize, choice);
     }
     void expert_gate_up(Tensor x, const ExpertChoice& choice, const PackedExperts& weight, Epilogue epilogue,
                         Tensor out) override {
+        if (const auto* tiled = dynamic_cast<const cuda::TiledExperts*>(&weight)) {
+            reserve(x.rows);
+            mixtures_.gate_up(stream_, x, choice, *tiled, epilogue, out);
+            return;
+        }
         const auto& experts = static_cast<const cuda::CudaExperts&>(weight);
         cuda::expert_gate_up(stream_, x, choice, experts.views(), experts.shape(), epilogue, out);
     }
     void expert_down(Tensor x, const ExpertChoice& choice, const PackedExperts& weight, Tensor out) override {
+        if (const auto* tiled = dynamic_cast<const cuda::TiledExperts*>(&weight)) {
+            reserve(out.rows);
+            mixtures_.down(stream_, x, choice, *tiled, out);
+            return;
+        }
         const auto& experts = static_cast<const cuda::CudaExperts&>(weight);
         cuda::expert_down(stream_, x, choice, experts.views(), experts.shape(), out);
     }
@@ -278,7 +301,9 @@ class CudaBackend final : public Backend {
     }
 
     void reserve(std::int64_t rows) {
-        if (tiles_ && linears_.reserve(rows)) ++generation_;
+        if (!tiles_) return;
+        const bool linears = linears_.reserve(rows), mixtures = mixtures_.reserve(rows);
+        if (linears || mixtures) ++generation_;
     }
 
     cudaGraphExec_t capture(const std::function<void()>& enqueue) {
@@ -306,6 +331,7 @@ class CudaBackend final : public Backend {
     cuda::LinearPath path_;
     cudaStream_t stream_ = nullptr;
     cuda::LinearRunner linears_;
+    cuda::ExpertRunner mixtures_;
     std::unique_ptr<cuda::WeightLoader> loader_;
     Activations eight_bit_ = Activations::floating;  // of a weight packed so, for people
     unsigned generation_ = 0;   // of the scratch memory that graphs hold addresses of

@@ -21,7 +21,8 @@ struct GeneralArgs {
 
 // grid (token tiles, blocks of 64 rows, splits): blocks that read the same weights are neighbours.
 template <TileKind Kind, class T, int Tokens>
-__global__ void __launch_bounds__(general_threads) general_kernel(const __grid_constant__ GeneralArgs a) {
+__global__ void __launch_bounds__(general_threads, general_blocks<Tokens>)
+    general_kernel(const __grid_constant__ GeneralArgs a) {
 #if __CUDA_ARCH__ >= 800  // older cards have neither the copies nor the products
     extern __shared__ __align__(128) std::uint8_t shared[];
     let_next_start();
@@ -41,25 +42,12 @@ __global__ void __launch_bounds__(general_threads) general_kernel(const __grid_c
 #endif
 }
 
-template <TileKind Kind>
-GeneralCut cut_of(const TileWeight& w, std::uint32_t stage_bytes) {
-    GeneralCut cut;
-    cut.groups_a_chunk = w.groups_a_chunk();
-    cut.chunks_a_group = std::max(1, w.group_size / chunk_k);
-    cut.group_shift = 0;
-    while (cut.group_shift < 3 && (16 << cut.group_shift) < w.group_size)
-        ++cut.group_shift;
-    cut.stage_bytes = stage_bytes;
-    return cut;
-}
-
 template <TileKind Kind, class T, int Tokens>
 void launch_general(cudaStream_t stream, Tensor x, const TileWeight& w, const TileOutput& output,
                     const LinearScratch& scratch, const GeneralShape& shape) {
     using Stage = GeneralStage<Kind, Tokens>;
     const std::uint32_t stage_bytes = Stage::bytes(w.groups_a_chunk(), w.mode);
-    const GeneralArgs a{w,           cut_of<Kind>(w, stage_bytes), x, output.out, output.epilogue, output.bias, scratch,
-                        shape.run};
+    const GeneralArgs a{w, cut_of(w, stage_bytes), x, output.out, output.epilogue, output.bias, scratch, shape.run};
     const dim3 grid(unsigned((x.rows + Tokens - 1) / Tokens), unsigned(w.blocks), unsigned(shape.splits));
     assert(shape.splits == 1 ||
            (std::size_t(grid.x) * grid.y <= scratch.counter_count &&

@@ -5,6 +5,8 @@
 // the registers hold (the scheme of Frantar et al., "MARLIN" (2024)). Rows of 128 bytes have their 16-byte units
 // exchanged by the row's number: eight rows that are read at once touch all banks once.
 #pragma once
+#include <algorithm>
+
 #include "kernels/cuda/dequantize.cuh"
 #include "kernels/cuda/general_linear.h"
 #include "kernels/cuda/tensor_core.cuh"
@@ -13,6 +15,9 @@ namespace recto::cuda {
 
 constexpr int general_threads = 128;
 constexpr int general_stages = 4;
+// A multiprocessor holds at least so many blocks: what bounds their registers.
+template <int Tokens>
+constexpr int general_blocks = Tokens == 64 ? 3 : 4;
 
 // One stage: x [tiles][tokens][128 bytes], weights, scales of a chunk, their second plane.
 template <TileKind Kind, int Tokens>
@@ -31,14 +36,27 @@ struct GeneralStage {
     }
 };
 
+inline GeneralCut cut_of(const TileWeight& w, std::uint32_t stage_bytes) {
+    GeneralCut cut;
+    cut.groups_a_chunk = w.groups_a_chunk();
+    cut.chunks_a_group = std::max(1, w.group_size / chunk_k);
+    cut.group_shift = 0;
+    while (cut.group_shift < 3 && (16 << cut.group_shift) < w.group_size)
+        ++cut.group_shift;
+    cut.stage_bytes = stage_bytes;
+    return cut;
+}
+
 // Which rows of x a tile's tokens are, and which rows of the output they give.
 struct TokenRows {
     int first, count;
     const int* slots;  // of a mixture: the tokens' slots, sorted by expert; null: rows as they lie
-    int per_row;       // slots that share a row of x
+    int per_row;       // slots that share a row of x; 0: x has a row a slot, sorted as `slots` is
 
     __device__ long long slot(int token) const { return slots ? slots[first + token] : first + token; }
-    __device__ long long input(int token) const { return slots ? slots[first + token] / per_row : first + token; }
+    __device__ long long input(int token) const {
+        return slots && per_row > 0 ? slots[first + token] / per_row : first + token;
+    }
 };
 
 template <TileKind Kind, class T, int Tokens>
