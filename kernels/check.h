@@ -32,6 +32,8 @@ struct CaseReport {
     std::function<void(const std::string& name, double error)> result;  // of the tolerance
 };
 void check_linear_16(Backend& backend, DType dtype, const CaseReport& report);
+// Products of many rows with Activations::token_fp8 and token_int8, on a card that has them.
+void check_activations_8(Backend& backend, DType dtype, const CaseReport& report);
 
 // The backend's result on rows `first` … `first + rows` of a mixture's input, stage by stage, so that each
 // stage can be judged by what the one before really gave it.
