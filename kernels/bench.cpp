@@ -342,7 +342,10 @@ int run_check(Backend& backend, std::ostream& out, const std::string& filter) {
         }
     }
     for (const DType dtype : {DType::f16, DType::bf16})
-        if (backend.activation_dtype(dtype) == dtype) check_linear_16(backend, dtype, {wanted, report});
+        if (backend.activation_dtype(dtype) == dtype) {
+            check_linear_16(backend, dtype, {wanted, report});
+            check_activations_8(backend, dtype, {wanted, report});
+        }
     for (const AttentionCase& c : attention_cases()) {
         const std::string name = "attention " + c.name;
         if (wanted(name)) report(name, attention_error(c, run_attention(backend, c, 64)));

@@ -139,12 +139,24 @@ void bench_card(Backend& backend, const std::string& filter, const Printer& show
     print.out << "measured ceilings: " << std::int64_t(print.top.read_bytes_s * 1e-9)
               << " GB/s read and written by a copy, " << std::int64_t(print.top.fp32_ops_s * 1e-12)
               << " TFLOP/s float16 product of 8192 x 8192 x 8192\n";
-    const WeightForm forms[] = {
-        dense_form(dtype), grouped_form(QuantInt::u4, 128, ScaleForm::f16, OffsetForm::zero_point, "AWQ g128"),
-        grouped_form(QuantInt::u4, 32, ScaleForm::f16_times_u6, OffsetForm::f16_times_u6, "Q4_K"),
-        grouped_form(QuantInt::i8, 32, ScaleForm::f16, OffsetForm::none, "Q8_0")};
-    for (const WeightForm& form : forms) {
-        if (!wanted(std::string("7B ") + form.source_name) && filter.size() > 3) continue;
+    struct Run {
+        WeightForm form;
+        Activations mode;
+        std::string name;
+        std::vector<std::int64_t> rows;
+    };
+    const WeightForm awq = grouped_form(QuantInt::u4, 128, ScaleForm::f16, OffsetForm::zero_point, "AWQ g128");
+    std::vector<Run> runs;
+    for (const WeightForm& form :
+         {dense_form(dtype), awq,
+          grouped_form(QuantInt::u4, 32, ScaleForm::f16_times_u6, OffsetForm::f16_times_u6, "Q4_K"),
+          grouped_form(QuantInt::i8, 32, ScaleForm::f16, OffsetForm::none, "Q8_0")})
+        runs.push_back({form, Activations::floating, std::string("7B ") + form.source_name,
+                        {1, 4, 8, 16, 32, 64, 128, 256, 2048}});
+    if (const auto eight = backend.device().eight_bit)
+        runs.push_back({awq, *eight, "7B AWQ g128 8-bit activations", {512, 2048, 8192}});
+    for (const auto& [form, mode, name, counts] : runs) {
+        if (!wanted(name) && filter.size() > 3) continue;
         std::vector<std::unique_ptr<PackedWeight>> weights;  // [layer][product]
         for (int l = 0; l < layers; ++l) {
             for (const Product& p : products()) {
@@ -157,11 +169,11 @@ void bench_card(Backend& backend, const std::string& filter, const Printer& show
                         rows.push_back(std::make_unique<RandomDense>(n, p.cols, dtype));
                     parts.push_back(rows.back().get());
                 }
-                weights.push_back(backend.pack(
-                    parts, PackOptions(Activations::floating, dtype, p.epilogue == Epilogue::silu_mul)));
+                weights.push_back(
+                    backend.pack(parts, PackOptions(mode, dtype, p.epilogue == Epilogue::silu_mul)));
             }
         }
-        for (const std::int64_t rows : {1, 4, 8, 16, 32, 64, 128, 256, 2048}) {
+        for (const std::int64_t rows : counts) {
             double layer_seconds = 0, layer_bytes = 0, layer_weights = 0;
             for (std::size_t i = 0; i < products().size(); ++i) {
                 const Product& p = products()[i];
@@ -181,13 +193,13 @@ void bench_card(Backend& backend, const std::string& filter, const Printer& show
                     });
                 }, 0.03) / (layers * repeats);
                 const double bytes = double(weights[i]->bytes()) + double(x.tensor.bytes()) + double(out.tensor.bytes());
-                print.line(std::string("7B ") + form.source_name + " " + p.name + ", rows " + std::to_string(rows), t,
+                print.line(name + " " + p.name + ", rows " + std::to_string(rows), t,
                            bytes, 2 * p.weights() * double(rows), false);
                 layer_seconds += t;
                 layer_bytes += bytes;
                 layer_weights += p.weights();
             }
-            print.line(std::string("7B ") + form.source_name + " layer's products, rows " + std::to_string(rows),
+            print.line(name + " layer's products, rows " + std::to_string(rows),
                        layer_seconds, layer_bytes, 2 * layer_weights * double(rows), false);
         }
     }

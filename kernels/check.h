@@ -34,6 +34,8 @@ struct CaseReport {
 void check_linear_16(Backend& backend, DType dtype, const CaseReport& report);
 // The same of mixtures: the cases of expert_cases(), a few wider ones and one of very many rows.
 void check_experts_16(Backend& backend, DType dtype, const CaseReport& report);
+// Products of many rows with Activations::token_fp8 and token_int8, on a card that has them.
+void check_activations_8(Backend& backend, DType dtype, const CaseReport& report);
 
 // The backend's result on rows `first` … `first + rows` of a mixture's input, stage by stage, so that each
 // stage can be judged by what the one before really gave it.

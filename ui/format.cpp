@@ -45,9 +45,24 @@ QString model_title(const LoadedModelInfo& model) {
     return QString::fromStdString(model.name);
 }
 
-QString device_line(const DeviceInfo& device) {
-    if (device.kind != "cpu") return QString::fromStdString(device.name);
-    return tr("no graphics card in use: running on the CPU with %1").arg(kernels_title(device));
+QString card_title(const LoadedModelInfo& model) {
+    const QString name = QString::fromStdString(model.device.name);
+    switch (model.activations) {
+        case Activations::token_fp8:
+            return tr("%1, FP8 activations in prefill").arg(name);
+        case Activations::token_int8:
+            return tr("%1, INT8 activations in prefill").arg(name);
+        case Activations::int8:
+        case Activations::int8_twice:
+        case Activations::floating:
+            break;
+    }
+    return name;
+}
+
+QString device_line(const LoadedModelInfo& model) {
+    if (model.device.kind != "cpu") return card_title(model);
+    return tr("no graphics card in use: running on the CPU with %1").arg(kernels_title(model.device));
 }
 
 }  // namespace recto::ui

@@ -15,7 +15,9 @@ QString format_rate(double tokens_per_second);  // "61", "2,140", "4.2"
 QString kernels_title(const DeviceInfo& device);
 // As the file calls itself; the starter's own name is that of its training run.
 QString model_title(const LoadedModelInfo& model);
-// "running on the CPU with AVX-512 VNNI", or the card's name.
-QString device_line(const DeviceInfo& device);
+// The card's name, and where its products are of less than 16 bits: "NVIDIA H200, FP8 activations in prefill".
+QString card_title(const LoadedModelInfo& model);
+// "running on the CPU with AVX-512 VNNI", or the card's title.
+QString device_line(const LoadedModelInfo& model);
 
 }  // namespace recto::ui

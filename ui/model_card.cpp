@@ -85,7 +85,7 @@ QString ModelCard::details() const {
     const QString device =
         model->device.kind == "cpu"
             ? tr("CPU, %1, %n thread(s)", nullptr, model->device.threads).arg(kernels_title(model->device))
-            : text(model->device.name);
+            : card_title(*model);
     return tr("%1 · %2\nweights %3 · KV pool %4 blocks × %5\nloaded in %6")
         .arg(text(model->quantization), device, format_bytes(model->weight_bytes),
              format_count(model->kv_blocks))

@@ -67,7 +67,7 @@ void StatusLine::show_model() {
     if (model) {
         model_->setText(
             QStringLiteral("● %1 %2").arg(model_title(*model), QString::fromStdString(model->quantization)));
-        device_->setText(device_line(model->device));
+        device_->setText(device_line(*model));
         device_->setToolTip(QString::fromStdString(model->device.kernels));
         return;
     }

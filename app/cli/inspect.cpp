@@ -55,6 +55,7 @@ Json describe(const ModelSource& source, const DeviceInfo& device, const LoadOpt
             {"tied_embedding", c.tied_embedding},
             {"tokenizer", tokenizer},
             {"chat_template", template_info},
+            {"activations", activations_name(settle_activations(device, load))},
             {"memory",
              {{"weight_bytes", m.weight_bytes},
               {"workspace_bytes", m.workspace_bytes},
@@ -92,6 +93,7 @@ void print(const Json& d) {
               << "tokenizer     " << text(d["tokenizer"]) << "\n"
               << "chat template "
               << (d["chat_template"].is_null() ? "none" : text(d["chat_template"]["source"])) << "\n"
+              << "activations   " << text(d["activations"]) << "\n"
               << "memory needed weights " << mib(m["weight_bytes"]) << ", workspace "
               << mib(m["workspace_bytes"]) << ", KV " << double(m["kv_bytes_per_token"]) / 1024
               << " KiB a token (" << mib(m["full_context_kv_bytes"]) << " for a full context)\n"

@@ -85,6 +85,21 @@ void print_json(const QualityReport& r, bool two) {
     std::cout << out.dump() << '\n';
 }
 
+bool rounds_large_steps(const Model* m) {
+    return m && (m->activations == Activations::token_fp8 || m->activations == Activations::token_int8);
+}
+
+// Rows a step. Where a model rounds activations in large steps only, steps are large: its cost would read as nothing.
+int rows_a_step(int asked, int usual, const Model* a, const Model* b) {
+    if (!rounds_large_steps(a) && !rounds_large_steps(b)) return asked > 0 ? asked : usual;
+    const int least = int(eight_bit_rows) + 1;
+    if (asked > 0 && asked < least)
+        throw Error(ErrorKind::argument, "--activations 8 rounds steps of at least " + std::to_string(least) +
+                                             " tokens, got --max-num-batched-tokens " + std::to_string(asked) +
+                                             "; give more, or leave it out");
+    return asked > 0 ? asked : 2 * int(eight_bit_rows);
+}
+
 void print_line(const char* side, const Perplexity& p) {
     std::printf("%sperplexity %.4f ± %.4f over %lld tokens in %d windows of %d\n", side, p.value,
                 p.standard_error, static_cast<long long>(p.tokens), p.windows, p.context);
@@ -113,7 +128,8 @@ int run(const PerplexityCommand& o) {
     options.context = o.context;
     if (tokenizer.adds_bos()) options.bos = tokenizer.bos();
     options.logits.block_size = engine.block_size;
-    if (engine.max_num_batched_tokens > 0) options.logits.chunk_tokens = engine.max_num_batched_tokens;
+    options.logits.chunk_tokens =
+        rows_a_step(engine.max_num_batched_tokens, options.logits.chunk_tokens, a.get(), b.get());
     options.logits.kv_dtype = engine.kv_dtype;
     if (b) options.common_vocab = common_vocab(*a, *b);
     EncodeOptions plain;

@@ -8,8 +8,8 @@
 namespace recto::cuda {
 namespace {
 
-// A slice and the rows of x that meet it stay in the 50 MB of an H200's L2; a multiple of 1,024 outputs fills the
-// card's 132 SMs with tiles of 128 x 256.
+// A slice and the rows of x that meet it stay in the 50 MB of an H200's L2; a multiple of 1,024 outputs fills
+// the card's 132 SMs with tiles of 128 x 256.
 constexpr std::int64_t most_slice_bytes = 32 << 20;
 constexpr int slice_step = 1024;
 constexpr std::int64_t sum_bytes = 32 << 20;
@@ -21,7 +21,8 @@ std::int64_t inputs_of(const TileWeight& w) {
 
 // Row groups a slice.
 int slice_groups(const TileWeight& w) {
-    const std::int64_t rows = std::max<std::int64_t>(most_slice_bytes / inputs_of(w) / slice_step, 1) * slice_step;
+    const std::int64_t rows =
+        std::max<std::int64_t>(most_slice_bytes / inputs_of(w) / slice_step, 1) * slice_step;
     return std::min(int(rows / 16), row_groups(w).count);
 }
 
@@ -101,7 +102,8 @@ void EightBit::run(cudaStream_t stream, Tensor x, const TileWeight& w, Tensor ou
 }
 
 // The slice's sums first, then their scales: int8, and FP8 where the library does not apply scales itself.
-void EightBit::run_apart(cudaStream_t stream, Tensor x8, const TileWeight& w, int first, Tensor out, bool add) {
+void EightBit::run_apart(cudaStream_t stream, Tensor x8, const TileWeight& w, int first, Tensor out,
+                         bool add) {
     const std::int64_t room = sum_bytes / std::int64_t(sizeof(float)) / x8.rows / column_unit * column_unit;
     assert(room > 0);
     for (std::int64_t at = 0; at < out.cols; at += room) {

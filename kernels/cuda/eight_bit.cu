@@ -41,7 +41,8 @@ __device__ unsigned four_bytes(float a, float b, float c, float d) {
         const unsigned high = __nv_cvt_float2_to_fp8x2(make_float2(c, d), __NV_SATFINITE, __NV_E4M3);
         return low | high << 16;
     } else {
-        constexpr float magic = 12582912.0F;  // 1.5 · 2^23: the sum's last byte is the value, rounded half to even
+        constexpr float magic =
+            12582912.0F;  // 1.5 · 2^23: the sum's last byte is the value, rounded half to even
         const unsigned low = __byte_perm(__float_as_uint(a + magic), __float_as_uint(b + magic), 0x0040);
         const unsigned high = __byte_perm(__float_as_uint(c + magic), __float_as_uint(d + magic), 0x0040);
         return __byte_perm(low, high, 0x5410);
@@ -73,14 +74,16 @@ __device__ float plane_value(const void* plane, long long at, bool bf16) {
     return bf16 ? __uint_as_float(unsigned(bits) << 16) : __half2float(__ushort_as_half(bits));
 }
 __device__ Factors factors_of(const TileWeight& w, const LaneRows& rows, int k) {
-    const long long first = ((long long)rows.block * w.groups + k / w.group_size) * block_rows + rows.in_block;
+    const long long first =
+        ((long long)rows.block * w.groups + k / w.group_size) * block_rows + rows.in_block;
     Factors f;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
         const long long at = first + 8 * i;
         f.scale[i] = plane_value(w.scale, at, w.planes_bf16);
         f.offset[i] = w.mode == SecondPlane::offset_16 ? plane_value(w.second, at, w.planes_bf16) : 0.0F;
-        const unsigned zero = w.mode == SecondPlane::zero_u8 ? static_cast<const unsigned char*>(w.second)[at] : w.zero;
+        const unsigned zero =
+            w.mode == SecondPlane::zero_u8 ? static_cast<const unsigned char*>(w.second)[at] : w.zero;
         f.zero[i] = __uint_as_float(0x4B000000U | zero);
     }
     return f;
@@ -93,7 +96,8 @@ struct LaneTile {
 
     __device__ void load(const TileWeight& w, const LaneRows& rows, int tile) {
         const auto* tiles = static_cast<const uint4*>(w.data);
-        const long long quarter = ((long long)rows.block * w.chunks * 2 + tile) * 4 + rows.in_block / group_rows;
+        const long long quarter =
+            ((long long)rows.block * w.chunks * 2 + tile) * 4 + rows.in_block / group_rows;
         const int lane = int(threadIdx.x) % warp;
         if constexpr (Kind == TileKind::u4) {
             data[0] = tiles[quarter * warp + lane];
@@ -102,7 +106,9 @@ struct LaneTile {
             data[1] = tiles[(quarter * 2 + 1) * warp + lane];
         }
     }
-    __device__ static unsigned word(const uint4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
+    __device__ static unsigned word(const uint4& v, int i) {
+        return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+    }
     // q − z of fragment i: v[r][e] is row g + 8 r at input 16 i + 2 t + e % 2 + 8 (e / 2).
     __device__ void integers(int i, const Factors& f, float (&v)[2][4]) const {
 #pragma unroll
@@ -113,7 +119,8 @@ struct LaneTile {
                 if constexpr (Kind == TileKind::u4)
                     bits = (word(data[0], i) >> (4 * (r + 2 * (e / 2)) + 16 * (e % 2)) & 15U) | 0x4B000000U;
                 else
-                    bits = __byte_perm(word(data[i / 2], i % 2 * 2 + e / 2), 0x4B000000U, 0x7540U + 2 * r + e % 2);
+                    bits = __byte_perm(word(data[i / 2], i % 2 * 2 + e / 2), 0x4B000000U,
+                                       0x7540U + 2 * r + e % 2);
                 v[r][e] = __uint_as_float(bits) - f.zero[r];
             }
         }
@@ -157,8 +164,8 @@ __global__ void row_scales_kernel(TileWeight w, int a_half, float* scale) {
 // grid (groups, tiles / (warps · tiles_a_warp)). A quad of lanes writes the 64 bytes of a row and tile.
 constexpr int tiles_a_warp = 4;
 template <TileKind Kind, DType Eight>
-__global__ void __launch_bounds__(threads) weight_kernel(TileWeight w, int a_half, int first_group, int first_row,
-                                                         std::byte* to) {
+__global__ void __launch_bounds__(threads)
+    weight_kernel(TileWeight w, int a_half, int first_group, int first_row, std::byte* to) {
     let_next_start();
     const int group = first_group + int(blockIdx.x), tiles = w.chunks * 2;
     const LaneRows rows = lane_rows(w, group, a_half);
@@ -235,7 +242,8 @@ __global__ void rows_kernel(Tensor x, Tensor to, float* scales) {
     const float scale = scale_of(largest, Eight), inverse = reciprocal(scale);
     if (threadIdx.x == 0) scales[blockIdx.x] = scale;
     const auto* pairs = reinterpret_cast<const unsigned*>(from);
-    auto* words = reinterpret_cast<unsigned*>(static_cast<std::byte*>(to.data) + (long long)blockIdx.x * to.row_stride);
+    auto* words =
+        reinterpret_cast<unsigned*>(static_cast<std::byte*>(to.data) + (long long)blockIdx.x * to.row_stride);
     for (int n = int(threadIdx.x); n < to.cols / 4; n += threads) {
         const int k = n / 16 * tile_k + n % 4 * 16 + n % 16 / 4 * 2;  // word 4 t + i of a tile
         const float2 a = k < x.cols ? unpair(pairs[k / 2], half) : make_float2(0, 0);
@@ -263,11 +271,11 @@ void launch_weight(cudaStream_t stream, const TileWeight& w, int first, int coun
     const dim3 grid(unsigned(count), unsigned((tiles + a_block - 1) / a_block));
     const int a_half = row_groups(w).a_half, row = first_row(w, first);
     if (w.kind == TileKind::u4)
-        launch("quantizing a weight", weight_kernel<TileKind::u4, Eight>, grid, dim3(threads), 0, stream, w, a_half,
-               first, row, to);
+        launch("quantizing a weight", weight_kernel<TileKind::u4, Eight>, grid, dim3(threads), 0, stream, w,
+               a_half, first, row, to);
     else
-        launch("quantizing a weight", weight_kernel<TileKind::u8, Eight>, grid, dim3(threads), 0, stream, w, a_half,
-               first, row, to);
+        launch("quantizing a weight", weight_kernel<TileKind::u8, Eight>, grid, dim3(threads), 0, stream, w,
+               a_half, first, row, to);
 }
 
 }  // namespace
@@ -288,9 +296,11 @@ void find_row_scales(cudaStream_t stream, const TileWeight& w) {
     const RowGroups groups = row_groups(w);
     auto* scale = const_cast<float*>(w.row_scale);
     if (w.kind == TileKind::u4)
-        row_scales_kernel<TileKind::u4><<<unsigned(groups.count), threads, 0, stream>>>(w, groups.a_half, scale);
+        row_scales_kernel<TileKind::u4>
+            <<<unsigned(groups.count), threads, 0, stream>>>(w, groups.a_half, scale);
     else
-        row_scales_kernel<TileKind::u8><<<unsigned(groups.count), threads, 0, stream>>>(w, groups.a_half, scale);
+        row_scales_kernel<TileKind::u8>
+            <<<unsigned(groups.count), threads, 0, stream>>>(w, groups.a_half, scale);
     check_launch("finding the scales of rows");
 }
 
@@ -310,9 +320,11 @@ void quantize_rows(cudaStream_t stream, Tensor x, Tensor to, float* scale) {
         launch("quantizing rows", rows_kernel<DType::i8>, grid, dim3(threads), 0, stream, x, to, scale);
 }
 
-void apply_scales(cudaStream_t stream, Tensor sums, const float* x_scale, const float* w_scale, Tensor out, bool add) {
+void apply_scales(cudaStream_t stream, Tensor sums, const float* x_scale, const float* w_scale, Tensor out,
+                  bool add) {
     const dim3 grid(unsigned((out.cols + threads - 1) / threads), unsigned(out.rows));
-    launch("applying scales", scales_kernel, grid, dim3(threads), 0, stream, sums, x_scale, w_scale, out, add);
+    launch("applying scales", scales_kernel, grid, dim3(threads), 0, stream, sums, x_scale, w_scale, out,
+           add);
 }
 
 }  // namespace recto::cuda

@@ -54,7 +54,7 @@ class TestInspect : public QObject {
     void the_starter_as_text() {
         const Run run = run_cli({"inspect", "--tensors"});
         QVERIFY2(run.code == 0 && run.err.isEmpty(), run.all().c_str());
-        for (const char* words : {"Llama", "Q4_1", "30 layers", "8192", "memory needed", "memory free",
+        for (const char* words : {"Llama", "Q4_1", "30 layers", "8192", "activations   ", "memory needed", "memory free",
                                   "longest context", "token_embd.weight", "blk.29.ffn_down.weight"})
             QVERIFY2(run.out.contains(words), words);
     }

@@ -36,6 +36,26 @@ class TestMemoryEstimate : public QObject {
   private slots:
     void initTestCase() { source_ = open_model(starter_path()); }
 
+    // CLI.md: auto is 8 bits on the CPU and 16 on a card. What a card lacks is refused, not replaced.
+    void activations_are_what_was_asked_for() {
+        DeviceInfo device = card(80'000 * mib);
+        LoadOptions asked;
+        QCOMPARE(settle_activations(device, asked), Activations::floating);
+        asked.activations = ActivationMode::eight;
+        QVERIFY_THROWS_EXCEPTION(Error, settle_activations(device, asked));
+        device.eight_bit = Activations::token_fp8;
+        QCOMPARE(settle_activations(device, asked), Activations::token_fp8);
+        asked.activations = ActivationMode::floating;
+        QCOMPARE(settle_activations(device, asked), Activations::floating);
+        DeviceInfo cpu;
+        cpu.kind = "cpu";
+        cpu.eight_bit = Activations::int8;
+        QCOMPARE(settle_activations(cpu, {}), Activations::int8);
+        LoadOptions exact;
+        exact.dtype = ModelDType::f32;
+        QCOMPARE(settle_activations(cpu, exact), Activations::floating);
+    }
+
     void everything_fits() {
         const MemoryEstimate e = estimate_memory(*source_, card(80'000 * mib));
         QCOMPARE(e.weight_bytes, other_bytes + layers * layer_bytes);

@@ -47,6 +47,7 @@ struct LoadedModelInfo {
     std::string fingerprint;  // hex, of the file's size, first and last mebibyte: tells builds apart, cheaply
     DeviceInfo device;
     std::string weight_kernels;  // what the linear layers run on
+    Activations activations = Activations::floating;  // how their inputs meet quantized weights
     std::string tokenizer;
     std::string template_id;     // in use unless a chat chooses: "model", a known template's name, or empty
     std::string template_error;  // why the model's own cannot be used, although it has one

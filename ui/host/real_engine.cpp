@@ -114,6 +114,7 @@ LoadedEngine load(const ModelRequest& request, const std::function<void(const Lo
     info.quantization = model.quantization;
     info.fingerprint = fingerprint(path);
     info.device = backend->device();
+    info.activations = model.activations;
     if (!model.layers.empty() && model.layers.front().qkv)
         info.weight_kernels = model.layers.front().qkv->describe();
     if (model.tokenizer) {
