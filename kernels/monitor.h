@@ -34,8 +34,9 @@ class DeviceMonitor {
 // The processor, from /proc and /sys. Never null.
 std::unique_ptr<DeviceMonitor> make_cpu_monitor();
 
-// Card `ordinal` as CUDA counts them, asked through NVML, which is opened at run time. Null where the build
-// has no CUDA or the machine no such library.
+// Card `ordinal` as CUDA counts them. Clocks, power and the like come from NVML, which is opened at run time;
+// where the machine has no such library only CUDA's own facts are told. Null in a build without CUDA, or
+// without the card.
 std::unique_ptr<DeviceMonitor> make_cuda_monitor(int ordinal);
 
 }  // namespace recto

@@ -140,10 +140,14 @@ void write_comparison(std::ostringstream& out, const CompareReport& r) {
         out << "| " << a.sequences << " | " << a.depth << " | peak memory | " << mib(a.peak_bytes) << " | "
             << mib(b->peak_bytes) << " | | |\n";
     }
-    for (const FirstDifference& d : r.first_differences)
-        out << "\nGreedy outputs at " << d.sequences << " sequences, depth " << d.depth
-            << ": first differ at token " << formatted("%.10g", d.median) << " (median over "
-            << d.first.size() << " prompts), " << d.identical << " identical.\n";
+    for (const FirstDifference& d : r.first_differences) {
+        out << "\nGreedy outputs, " << d.sequences << " sequences, depth " << d.depth << ": " << d.identical
+            << " of " << d.first.size() << " are equal";
+        if (d.identical < int(d.first.size()))
+            out << "; the first difference stands behind " << formatted("%.10g", d.median)
+                << " equal tokens (median over the prompts)";
+        out << ".\n";
+    }
 }
 
 void write_notes(std::ostringstream& out, const CompareReport& r) {

@@ -81,8 +81,10 @@ std::string cuda_version(int number) {  // 13000 is 13.0
 
 class CudaMonitor final : public DeviceMonitor {
   public:
-    CudaMonitor(std::unique_ptr<Nvml> nvml, NvmlDevice device, int ordinal)
-        : nvml_(std::move(nvml)), device_(device), ordinal_(ordinal) {}
+    // CUDA and NVML may number cards differently; the bus tells them apart.
+    CudaMonitor(const char* bus_id, int ordinal) : ordinal_(ordinal) {
+        usable_ = nvml_.ok && nvml_.by_bus_id(bus_id, &device_) == nvml_success;
+    }
 
     DeviceFacts facts() const override {
         DeviceFacts facts;
@@ -93,7 +95,8 @@ class CudaMonitor final : public DeviceMonitor {
             facts.emplace_back(name, text);
         };
         std::array<char, 96> driver{};
-        if (nvml_->driver_version && nvml_->driver_version(driver.data(), driver.size()) == nvml_success)
+        if (usable_ && nvml_.driver_version &&
+            nvml_.driver_version(driver.data(), driver.size()) == nvml_success)
             facts.emplace_back("driver", driver.data());
         int version = 0;
         if (cudaDriverGetVersion(&version) == cudaSuccess)
@@ -106,22 +109,22 @@ class CudaMonitor final : public DeviceMonitor {
             add("gpu_memory_bytes", double(properties.totalGlobalMem));
             add("multiprocessors", properties.multiProcessorCount);
         }
-        add("power_limit_w", scaled(nvml_->power_limit, 1e-3));
-        add("max_sm_clock_mhz", kinded(nvml_->max_clock, nvml_clock_sm));
-        add("max_memory_clock_mhz", kinded(nvml_->max_clock, nvml_clock_memory));
+        add("power_limit_w", scaled(nvml_.power_limit, 1e-3));
+        add("max_sm_clock_mhz", kinded(nvml_.max_clock, nvml_clock_sm));
+        add("max_memory_clock_mhz", kinded(nvml_.max_clock, nvml_clock_memory));
         return facts;
     }
 
     DeviceSample sample() override {
         DeviceSample s;
-        s.clock_mhz = kinded(nvml_->clock, nvml_clock_sm);
-        s.memory_clock_mhz = kinded(nvml_->clock, nvml_clock_memory);
-        s.temperature_c = kinded(nvml_->temperature, nvml_temperature_gpu);
-        s.power_w = scaled(nvml_->power, 1e-3);
+        s.clock_mhz = kinded(nvml_.clock, nvml_clock_sm);
+        s.memory_clock_mhz = kinded(nvml_.clock, nvml_clock_memory);
+        s.temperature_c = kinded(nvml_.temperature, nvml_temperature_gpu);
+        s.power_w = scaled(nvml_.power, 1e-3);
         unsigned long long value = 0;
-        if (nvml_->energy && nvml_->energy(device_, &value) == nvml_success)
+        if (usable_ && nvml_.energy && nvml_.energy(device_, &value) == nvml_success)
             s.energy_j = double(value) * 1e-3;
-        if (nvml_->throttle && nvml_->throttle(device_, &value) == nvml_success)
+        if (usable_ && nvml_.throttle && nvml_.throttle(device_, &value) == nvml_success)
             for (const HeldBack& reason : held_back_reasons)
                 if ((value & reason.bit) != 0 && s.held_back.empty()) s.held_back = reason.why;
         return s;
@@ -130,33 +133,31 @@ class CudaMonitor final : public DeviceMonitor {
   private:
     std::optional<double> kinded(Nvml::Kinded function, int kind) const {
         unsigned value = 0;
-        if (function == nullptr || function(device_, kind, &value) != nvml_success) return std::nullopt;
+        if (!usable_ || function == nullptr || function(device_, kind, &value) != nvml_success)
+            return std::nullopt;
         return value;
     }
     std::optional<double> scaled(Nvml::Number function, double unit) const {
         unsigned value = 0;
-        if (function == nullptr || function(device_, &value) != nvml_success) return std::nullopt;
+        if (!usable_ || function == nullptr || function(device_, &value) != nvml_success) return std::nullopt;
         return value * unit;
     }
 
-    std::unique_ptr<Nvml> nvml_;
-    NvmlDevice device_;
+    Nvml nvml_;
+    NvmlDevice device_ = nullptr;
     int ordinal_;
+    bool usable_ = false;
 };
 
 }  // namespace
 
 std::unique_ptr<DeviceMonitor> make_cuda_monitor(int ordinal) {
-    // CUDA and NVML may number cards differently; the bus tells them apart.
     std::array<char, 32> bus_id{};
     if (cudaDeviceGetPCIBusId(bus_id.data(), int(bus_id.size()), ordinal) != cudaSuccess) {
-        cudaGetLastError();
+        cudaGetLastError();  // the backend's next call must not find it
         return nullptr;
     }
-    auto nvml = std::make_unique<Nvml>();
-    NvmlDevice device = nullptr;
-    if (!nvml->ok || nvml->by_bus_id(bus_id.data(), &device) != nvml_success) return nullptr;
-    return std::make_unique<CudaMonitor>(std::move(nvml), device, ordinal);
+    return std::make_unique<CudaMonitor>(bus_id.data(), ordinal);
 }
 
 }  // namespace recto

@@ -52,7 +52,7 @@ class TestBenchAgainst : public QObject {
         const Json& header = report["header"];
         QCOMPARE(header["order"].get<std::string>(), "ABBAABBAAB");
         QCOMPARE(header["against"].get<std::string>(), "llama-biases-f16");
-        QCOMPARE(header["sides"]["A"]["prompt_ids_fnv1a"], header["sides"]["B"]["prompt_ids_fnv1a"]);
+        QVERIFY(header["sides"]["A"]["prompt_ids_fnv1a"] == header["sides"]["B"]["prompt_ids_fnv1a"]);
         // The order in which the runs really began.
         for (const int sequences : {1, 2}) {
             std::vector<std::pair<double, std::string>> runs;
@@ -88,7 +88,7 @@ class TestBenchAgainst : public QObject {
             QCOMPARE(v["verdict"].get<std::string>(), word);
             const Json better =
                 word == "within noise" ? Json() : Json((ratio > 1) != lower_is_better(figure) ? "B" : "A");
-            QCOMPARE(v["better"], better);
+            QVERIFY(v["better"] == better);
         }
         for (const char* figure : {"ttft_s", "prefill_tok_s", "decode_tok_s", "tpot_s", "itl_s",
                                    "total_tok_s", "total_decode_tok_s"})
