@@ -43,9 +43,9 @@ Json side_json(const LoadedSide& side) {
 
 // Settings that the sides do not share: what is tested, and what should not differ.
 Json differing(const Json& a, const Json& b) {
-    static const std::set<std::string> identity = {"model",     "model_name",        "weight_bytes",
-                                                   "tokenizer", "vocabulary_sha256", "template_sha256",
-                                                   "warnings"};
+    static const std::set<std::string> identity = {
+        "model",     "model_name",        "weight_bytes",    "host_weight_bytes",
+        "tokenizer", "vocabulary_sha256", "template_sha256", "warnings"};
     Json names = Json::array();
     for (const auto& [key, value] : a.items())
         if (identity.count(key) == 0 && (!b.contains(key) || b[key] != value)) names.push_back(key);

@@ -33,6 +33,7 @@ std::string side_flags(const BenchSide& side, const std::string& prefix) {
     if (side.engine.kv_dtype == DType::f32) add("kv-cache-dtype", "float32");
     if (side.engine.kv_dtype == DType::f16) add("kv-cache-dtype", "float16");
     if (side.engine.kv_dtype == DType::bf16) add("kv-cache-dtype", "bfloat16");
+    if (side.engine.kv_dtype == DType::f8_e4m3) add("kv-cache-dtype", "fp8");
     return line;
 }
 
@@ -60,6 +61,12 @@ std::string repeat_command(const CompareOptions& o, const std::string& device, i
     if (e.max_num_seqs > 0) line += " --max-num-seqs " + std::to_string(e.max_num_seqs);
     if (e.max_num_batched_tokens > 0)
         line += " --max-num-batched-tokens " + std::to_string(e.max_num_batched_tokens);
+    if (e.gpu_memory_utilization != EngineOptions{}.gpu_memory_utilization)
+        line += " --gpu-memory-utilization " + number_text(e.gpu_memory_utilization);
+    const auto gib = [](std::uint64_t bytes) { return number_text(double(bytes) / double(1ULL << 30)); };
+    if (o.a.load.cpu_offload_bytes > 0) line += " --cpu-offload-gib " + gib(o.a.load.cpu_offload_bytes);
+    if (e.swap_space_bytes > 0) line += " --swap-space-gib " + gib(e.swap_space_bytes);
+    if (!e.overlap) line += " --no-overlap";
     line += side_flags(o.a, "--");
     if (o.b && side_flags(o.a, "") != side_flags(*o.b, "")) line += side_flags(*o.b, "--against-");
     return line;

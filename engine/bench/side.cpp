@@ -143,7 +143,7 @@ void LoadedSide::load(const std::shared_ptr<Backend>& backend, std::uint64_t oth
     pool_tokens_ = std::uint64_t(engine_->kv_blocks()) * block;
     const std::uint64_t block_bytes = engine_->kv_bytes() / std::uint64_t(std::max(engine_->kv_blocks(), 1));
     const std::uint64_t fixed = weight_bytes_ + engine_->workspace_bytes();
-    const auto usable = std::uint64_t(0.9 * double(before.memory_free));
+    const std::uint64_t usable = memory_budget(before, options_.load.gpu_memory_utilization);
     const bool pool_given = options_.engine.kv_blocks > 0 || options_.engine.kv_cache_bytes > 0;
     if (pool_given || before.memory_free == 0 || block_bytes == 0)
         fitting_tokens_ = pool_tokens_;
@@ -191,6 +191,9 @@ void LoadedSide::describe() {
                     {"quantization", m.quantization},
                     {"weight_forms", weight_forms(m)},
                     {"weight_bytes", m.weight_bytes},
+                    {"host_weight_bytes", m.host_weight_bytes},
+                    {"gpu_memory_utilization", options_.load.gpu_memory_utilization},
+                    {"overlap", options_.engine.overlap},
                     {"dtype", dtype_option(options_.load.dtype)},
                     {"activations", activations_name(m.activations)},
                     {"kv_cache_dtype", dtype_name(options_.engine.kv_dtype.value_or(m.kv_dtype))},

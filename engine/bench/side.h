@@ -80,9 +80,11 @@ class LoadedSide {
 };
 
 constexpr const char* kv_tokens_definition =
-    "tokens that fit: ⌊(0.9 × memory free before the load − weights − workspace) ÷ block bytes⌋ × block "
-    "size, where "
-    "the pool is the benchmark's own; else the tokens of the pool that was asked for";
+    "tokens that fit: ⌊(memory free before the load, on a card × gpu_memory_utilization, − weights − "
+    "workspace) ÷ "
+    "block bytes⌋ × block size, where the pool is the benchmark's own; else the tokens of the pool that was "
+    "asked "
+    "for";
 constexpr const char* peak_bytes_definition =
     "card: the most that its free memory fell by; CPU: the process's largest resident memory less what the "
     "other "
