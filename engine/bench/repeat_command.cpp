@@ -28,7 +28,7 @@ std::string side_flags(const BenchSide& side, const std::string& prefix) {
     if (side.load.dtype == ModelDType::f32) add("dtype", "float32");
     if (side.load.dtype == ModelDType::f16) add("dtype", "float16");
     if (side.load.dtype == ModelDType::bf16) add("dtype", "bfloat16");
-    if (side.load.activations == ActivationMode::int8) add("activations", "8");
+    if (side.load.activations == ActivationMode::eight) add("activations", "8");
     if (side.load.activations == ActivationMode::floating) add("activations", "16");
     if (side.engine.kv_dtype == DType::f32) add("kv-cache-dtype", "float32");
     if (side.engine.kv_dtype == DType::f16) add("kv-cache-dtype", "float16");
