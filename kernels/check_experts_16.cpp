@@ -37,9 +37,9 @@ double unit_of(DType d) {
     return d == DType::f16 ? 0x1p-11 : 0x1p-8;
 }
 
-// What one product may be off by: a weight is rounded to the type, once or twice as scale · q and once more with an
-// offset, which may be many times the weight; its FP32 sums add 2^-20 of the terms. A gated product of unlike parts
-// rounds both before the gate, which the bound of the terms covers.
+// What one product may be off by: a weight is rounded to the type, once or twice as scale · q and once more
+// with an offset, which may be many times the weight; its FP32 sums add 2^-20 of the terms. A gated product
+// of unlike parts rounds both before the gate, which the bound of the terms covers.
 double product_tolerance(const Rows& parts, double unit, double magnitude) {
     const bool offsets = std::ranges::any_of(parts, [](const WeightRows* p) {
         const WeightForm& f = p->form();
@@ -57,7 +57,8 @@ struct Mixture {
     ExpertOutput out;
     std::vector<Expert> experts;
 
-    Mixture(Backend& b, const ExpertCase& which, DType d, std::int64_t n) : backend(b), c(which), dtype(d), rows(n) {
+    Mixture(Backend& b, const ExpertCase& which, DType d, std::int64_t n)
+        : backend(b), c(which), dtype(d), rows(n) {
         in = expert_input(c, rows);
         for (int e = 0; e < c.experts; ++e)
             experts.emplace_back(c, e);
@@ -74,7 +75,8 @@ struct Mixture {
         options.gated = false;
         for (const Expert& e : experts)
             down.push_back(backend.pack(e.down, options));
-        const auto up_stack = backend.stack_experts(std::move(up)), down_stack = backend.stack_experts(std::move(down));
+        const auto up_stack = backend.stack_experts(std::move(up)),
+                   down_stack = backend.stack_experts(std::move(down));
         const std::int64_t slots = rows * c.per_row;
         const auto memory = [&](const void* host, std::size_t bytes) {
             auto m = backend.allocate(std::max<std::size_t>(bytes, 64));
@@ -86,17 +88,22 @@ struct Mixture {
             x[i] = narrow(in.x[i], dtype);
             in.x[i] = widen(x[i], dtype);
         }
-        const std::vector<std::uint16_t> poison(std::size_t(slots * width()), 0x7FFF);  // what is not written shows
-        const auto x_memory = memory(x.data(), x.size() * 2), logits = memory(in.logits.data(), in.logits.size() * 4),
+        const std::vector<std::uint16_t> poison(std::size_t(slots * width()),
+                                                0x7FFF);  // what is not written shows
+        const auto x_memory = memory(x.data(), x.size() * 2),
+                   logits = memory(in.logits.data(), in.logits.size() * 4),
                    gated = memory(poison.data(), poison.size() * 2),
                    result = memory(in.before.data(), in.before.size() * 4),
-                   ids = memory(nullptr, std::size_t(slots) * 4), weights = memory(nullptr, std::size_t(slots) * 4);
-        const ExpertChoice choice{static_cast<std::int32_t*>(ids->data()), static_cast<float*>(weights->data()), rows,
-                                  c.per_row};
+                   ids = memory(nullptr, std::size_t(slots) * 4),
+                   weights = memory(nullptr, std::size_t(slots) * 4);
+        const ExpertChoice choice{static_cast<std::int32_t*>(ids->data()),
+                                  static_cast<float*>(weights->data()), rows, c.per_row};
         backend.route({logits->data(), DType::f32, rows, c.experts, c.experts}, c.renormalize, choice);
         const Tensor middle{gated->data(), dtype, slots, width(), width()};
-        backend.expert_gate_up({x_memory->data(), dtype, rows, hidden(), hidden()}, choice, *up_stack, c.epilogue, middle);
-        backend.expert_down(middle, choice, *down_stack, {result->data(), DType::f32, rows, hidden(), hidden()});
+        backend.expert_gate_up({x_memory->data(), dtype, rows, hidden(), hidden()}, choice, *up_stack,
+                               c.epilogue, middle);
+        backend.expert_down(middle, choice, *down_stack,
+                            {result->data(), DType::f32, rows, hidden(), hidden()});
         out.ids.resize(std::size_t(slots));
         out.weights.resize(std::size_t(slots));
         out.out.resize(in.before.size());
@@ -134,11 +141,13 @@ struct Mixture {
             if (slots.empty()) continue;
             const Expert& w = experts[std::size_t(e)];
             const auto n = std::int64_t(slots.size());
-            const auto up = reference::linear(x.data(), n, w.gate_up, Activations::floating, c.epilogue, nullptr);
+            const auto up =
+                reference::linear(x.data(), n, w.gate_up, Activations::floating, c.epilogue, nullptr);
             for (std::size_t i = 0; i < gated.size(); ++i)
                 judge(gated[i], up.out[i],
                       product_tolerance(w.gate_up, unit, up.magnitude[i]) + unit * std::fabs(up.out[i]));
-            const auto down = reference::linear(gated.data(), n, w.down, Activations::floating, Epilogue::store, nullptr);
+            const auto down =
+                reference::linear(gated.data(), n, w.down, Activations::floating, Epilogue::store, nullptr);
             for (std::size_t s = 0; s < slots.size(); ++s) {
                 const std::size_t row = slots[s] / std::size_t(c.per_row) * std::size_t(hidden());
                 const double p = out.weights[slots[s]];
@@ -153,8 +162,10 @@ struct Mixture {
             judge(out.out[i], sum[i], allowed[i]);
         // The choice itself is FP32: another check judges its weights.
         for (std::int64_t r = 0; r < rows; ++r) {
-            const auto expected = reference::route(in.logits.data() + r * c.experts, c.experts, c.per_row, c.renormalize);
-            if (!std::equal(expected.ids.begin(), expected.ids.end(), out.ids.begin() + r * c.per_row)) return HUGE_VAL;
+            const auto expected =
+                reference::route(in.logits.data() + r * c.experts, c.experts, c.per_row, c.renormalize);
+            if (!std::equal(expected.ids.begin(), expected.ids.end(), out.ids.begin() + r * c.per_row))
+                return HUGE_VAL;
         }
         return worst;
     }
@@ -162,16 +173,18 @@ struct Mixture {
 
 // Shapes that fill several blocks, groups and pieces of a card's kernels; gate and up of unlike forms.
 std::vector<ExpertCase> wide_cases() {
-    const WeightForm awq = grouped_form(QuantInt::u4, 128, ScaleForm::f16, OffsetForm::zero_point, "AWQ g128");
+    const WeightForm awq =
+        grouped_form(QuantInt::u4, 128, ScaleForm::f16, OffsetForm::zero_point, "AWQ g128");
     const WeightForm q4_k =
         grouped_form(QuantInt::u4, 32, ScaleForm::f16_times_u6, OffsetForm::f16_times_u6, "Q4_K");
     const WeightForm q8_0 = grouped_form(QuantInt::i8, 32, ScaleForm::f16, OffsetForm::none, "Q8_0");
     std::vector<ExpertCase> cases;
     std::uint64_t seed = 900;
-    const auto one = [&](const WeightForm& gate, const WeightForm& up, const WeightForm& down, bool permuted) {
+    const auto one = [&](const WeightForm& gate, const WeightForm& up, const WeightForm& down,
+                         bool permuted) {
         ExpertCase c;
-        c.name = std::string("2 of 5 ") + gate.source_name + "|" + up.source_name + "|" + down.source_name + " 640x1536" +
-                 (permuted ? " act-order" : "");
+        c.name = std::string("2 of 5 ") + gate.source_name + "|" + up.source_name + "|" + down.source_name +
+                 " 640x1536" + (permuted ? " act-order" : "");
         c.experts = 5;
         c.per_row = 2;
         c.gate_up = {{1536, 640, gate, seed, true, permuted}, {1536, 640, up, seed + 1, true, permuted}};
@@ -190,7 +203,8 @@ std::vector<ExpertCase> wide_cases() {
 
 void check_experts_16(Backend& backend, DType dtype, const CaseReport& report) {
     const auto one = [&](const ExpertCase& c, std::int64_t rows) {
-        const std::string name = "experts " + c.name + ", " + dtype_name(dtype) + ", rows " + std::to_string(rows);
+        const std::string name =
+            "experts " + c.name + ", " + dtype_name(dtype) + ", rows " + std::to_string(rows);
         if (!report.wanted(name)) return;
         Mixture m(backend, c, dtype, rows);
         m.run();

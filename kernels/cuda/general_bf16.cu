@@ -3,5 +3,5 @@
 
 namespace recto::cuda {
 template void launch_general_kinds<__nv_bfloat16>(cudaStream_t, Tensor, const TileWeight&, const TileOutput&,
-                                           const LinearScratch&, const GeneralShape&);
+                                                  const LinearScratch&, const GeneralShape&);
 }  // namespace recto::cuda

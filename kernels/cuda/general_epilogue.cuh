@@ -1,5 +1,6 @@
-// What follows the sums of a block's tile: the parts that other blocks hold are added in the order of the inputs, then
-// bias, gate or residual, and the results are written row by row of the output through shared memory.
+// What follows the sums of a block's tile: the parts that other blocks hold are added in the order of the
+// inputs, then bias, gate or residual, and the results are written row by row of the output through shared
+// memory.
 #pragma once
 #include "kernels/cuda/device_math.cuh"
 #include "kernels/cuda/general_tile.cuh"
@@ -7,7 +8,8 @@
 
 namespace recto::cuda {
 
-// Of four warps with d[4 j + 0 … 3] as mma.m16n8k16 says: rows 16 warp + lane / 4 (+ 8), tokens 8 j + 2 (lane % 4) (+ 1).
+// Of four warps with d[4 j + 0 … 3] as mma.m16n8k16 says: rows 16 warp + lane / 4 (+ 8), tokens 8 j + 2 (lane
+// % 4) (+ 1).
 template <int Tokens>
 struct GeneralEpilogue {
     static constexpr int values = Tokens / 2;
@@ -23,11 +25,14 @@ struct GeneralEpilogue {
     int block;      // of 64 rows of the weight
     int thread;
 
-    // Sums of the `splits` blocks that share tile `tile`, of which this is number `split`. False: another one writes.
-    __device__ bool gather(float (&d)[values], const LinearScratch& scratch, int tile, int splits, int split) const {
+    // Sums of the `splits` blocks that share tile `tile`, of which this is number `split`. False: another one
+    // writes.
+    __device__ bool gather(float (&d)[values], const LinearScratch& scratch, int tile, int splits,
+                           int split) const {
         if (splits == 1) return true;
         const auto place = [&](int s) {
-            return scratch.partials + (std::size_t(tile) * splits + std::size_t(s)) * values * general_threads;
+            return scratch.partials +
+                   (std::size_t(tile) * splits + std::size_t(s)) * values * general_threads;
         };
 #pragma unroll
         for (int i = 0; i < values; ++i)
@@ -91,14 +96,16 @@ struct GeneralEpilogue {
         if (epilogue == Epilogue::add)
             for (int i = 0; i < n; ++i)
                 e[i] += load(out.data, at + i, out.dtype);
-        if (n < 4 || at % 4 != 0) {
+        const bool wide = out.dtype == DType::f32;
+        auto* to = static_cast<std::uint8_t*>(out.data) + at * (wide ? 4 : 2);
+        if (n < 4 || reinterpret_cast<std::uintptr_t>(to) % (wide ? 16 : 8) != 0) {
             for (int i = 0; i < n; ++i)
                 store(out.data, at + i, out.dtype, e[i]);
-        } else if (out.dtype == DType::f32) {
-            *reinterpret_cast<float4*>(static_cast<float*>(out.data) + at) = make_float4(e[0], e[1], e[2], e[3]);
+        } else if (wide) {
+            *reinterpret_cast<float4*>(to) = make_float4(e[0], e[1], e[2], e[3]);
         } else {
             const bool half = out.dtype == DType::f16;
-            *reinterpret_cast<uint2*>(static_cast<std::uint16_t*>(out.data) + at) =
+            *reinterpret_cast<uint2*>(to) =
                 make_uint2(pair_bits(e[0], e[1], half), pair_bits(e[2], e[3], half));
         }
     }

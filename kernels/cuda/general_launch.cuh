@@ -35,8 +35,8 @@ __global__ void __launch_bounds__(general_threads, general_blocks<Tokens>)
         d[i] = 0.0F;
     const int begin = int(blockIdx.z) * a.run;
     tile.run(d, a.x, rows, begin, min(begin + a.run, a.w.chunks), [] { wait_for_previous(); });
-    const GeneralEpilogue<Tokens> epilogue{a.w, a.out, a.epilogue, a.bias, reinterpret_cast<float*>(shared), block,
-                                           int(threadIdx.x)};
+    const GeneralEpilogue<Tokens> epilogue{
+        a.w, a.out, a.epilogue, a.bias, reinterpret_cast<float*>(shared), block, int(threadIdx.x)};
     const int number = int(blockIdx.y * gridDim.x + blockIdx.x);
     if (epilogue.gather(d, a.scratch, number, int(gridDim.z), int(blockIdx.z))) epilogue.write(d, rows);
 #endif
@@ -47,7 +47,8 @@ void launch_general(cudaStream_t stream, Tensor x, const TileWeight& w, const Ti
                     const LinearScratch& scratch, const GeneralShape& shape) {
     using Stage = GeneralStage<Kind, Tokens>;
     const std::uint32_t stage_bytes = Stage::bytes(w.groups_a_chunk(), w.mode);
-    const GeneralArgs a{w, cut_of(w, stage_bytes), x, output.out, output.epilogue, output.bias, scratch, shape.run};
+    const GeneralArgs a{
+        w, cut_of(w, stage_bytes), x, output.out, output.epilogue, output.bias, scratch, shape.run};
     const dim3 grid(unsigned((x.rows + Tokens - 1) / Tokens), unsigned(w.blocks), unsigned(shape.splits));
     assert(shape.splits == 1 ||
            (std::size_t(grid.x) * grid.y <= scratch.counter_count &&

@@ -15,21 +15,26 @@ void launch_general_kinds(cudaStream_t stream, Tensor x, const TileWeight& w, co
 
 namespace {
 
-constexpr int blocks_a_multiprocessor = 4;  // that keep its memory busy, by the bytes that their stages ask for
-constexpr int least_run = 4;                // chunks: the stages of a block want filling
+constexpr int blocks_a_multiprocessor =
+    4;                        // that keep its memory busy, by the bytes that their stages ask for
+constexpr int least_run = 4;  // chunks: the stages of a block want filling
 constexpr int most_splits = 16;
 
 constexpr int threads = 128;  // four warps of 16 rows: a block of the weight and 64 inputs
 
-// One tile of 64 rows and 64 inputs a block of threads, by way of shared memory so that rows are written whole.
+// One tile of 64 rows and 64 inputs a block of threads, by way of shared memory so that rows are written
+// whole.
 template <TileKind Kind, class T>
-__global__ void __launch_bounds__(threads) dequantize_kernel(TileWeight w, int first_block, int rows, std::uint16_t* to) {
-    __shared__ __align__(16) std::uint32_t lines[block_rows][tile_k / 2 + 4];  // pairs; rows 16 bytes longer than needed
+__global__ void __launch_bounds__(threads)
+    dequantize_kernel(TileWeight w, int first_block, int rows, std::uint16_t* to) {
+    __shared__ __align__(16)
+        std::uint32_t lines[block_rows][tile_k / 2 + 4];  // pairs; rows 16 bytes longer than needed
     let_next_start();
     const int tile = int(blockIdx.x), block = first_block + int(blockIdx.y);
     const int thread = int(threadIdx.x), lane = thread % 32, warp_of = thread / 32;
     constexpr int parts = Kind == TileKind::u8 ? 2 : 1;
-    const auto* from = static_cast<const uint4*>(w.data) + ((long long)block * w.chunks * 2 + tile) * (threads * parts);
+    const auto* from =
+        static_cast<const uint4*>(w.data) + ((long long)block * w.chunks * 2 + tile) * (threads * parts);
     uint4 q[parts];
 #pragma unroll
     for (int i = 0; i < parts; ++i)
@@ -41,11 +46,13 @@ __global__ void __launch_bounds__(threads) dequantize_kernel(TileWeight w, int f
         const int group = (tile * tile_k + 16 * i) / w.group_size;
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
-            const long long at = ((long long)block * w.groups + group) * block_rows + warp_of * 16 + lane / 4 + 8 * e;
+            const long long at =
+                ((long long)block * w.groups + group) * block_rows + warp_of * 16 + lane / 4 + 8 * e;
             r[e].set_zero(w.mode == SecondPlane::zero_u8 ? static_cast<const std::uint8_t*>(w.second)[at]
                                                          : std::uint32_t(w.zero));
-            r[e].set_offset(w.mode == SecondPlane::offset_16 ? static_cast<const std::uint16_t*>(w.second)[at] : 0,
-                            w.mode == SecondPlane::offset_16 && w.planes_bf16);
+            r[e].set_offset(
+                w.mode == SecondPlane::offset_16 ? static_cast<const std::uint16_t*>(w.second)[at] : 0,
+                w.mode == SecondPlane::offset_16 && w.planes_bf16);
             r[e].set_scale(w.scale[at], w.planes_bf16);
             r[e].settle();
         }
@@ -67,7 +74,8 @@ __global__ void __launch_bounds__(threads) dequantize_kernel(TileWeight w, int f
         const int output = int(blockIdx.y) * width + row % width;
         if (output >= part || k >= w.cols) continue;
         const long long line = output + (row >= width ? part : 0);
-        *reinterpret_cast<uint4*>(to + line * w.cols + k) = *reinterpret_cast<const uint4*>(&lines[row][thread % 8 * 4]);
+        *reinterpret_cast<uint4*>(to + line * w.cols + k) =
+            *reinterpret_cast<const uint4*>(&lines[row][thread % 8 * 4]);
     }
 }
 
@@ -79,7 +87,8 @@ GeneralShape choose_general_tile(const TileWeight& w, std::int64_t rows, int mul
         s.tokens *= 2;
     const std::int64_t tiles = w.blocks * ((rows + s.tokens - 1) / s.tokens);
     const std::int64_t wanted = std::int64_t(multiprocessors) * blocks_a_multiprocessor / tiles;
-    const std::int64_t splits = std::clamp<std::int64_t>(std::min<std::int64_t>(wanted, w.chunks / least_run), 1, most_splits);
+    const std::int64_t splits =
+        std::clamp<std::int64_t>(std::min<std::int64_t>(wanted, w.chunks / least_run), 1, most_splits);
     s.run = int((w.chunks + splits - 1) / splits);
     s.splits = (w.chunks + s.run - 1) / s.run;
     return s;
@@ -87,7 +96,8 @@ GeneralShape choose_general_tile(const TileWeight& w, std::int64_t rows, int mul
 
 void general_linear(cudaStream_t stream, Tensor x, const TileWeight& w, const TileOutput& output,
                     const LinearScratch& scratch, const GeneralShape& shape) {
-    assert(x.dtype == w.dtype && x.cols == w.cols && x.rows == output.out.rows && w.outputs == output.out.cols);
+    assert(x.dtype == w.dtype && x.cols == w.cols && x.rows == output.out.rows &&
+           w.outputs == output.out.cols);
     if (w.dtype == DType::f16)
         launch_general_kinds<__half>(stream, x, w, output, scratch, shape);
     else
@@ -102,10 +112,13 @@ int dequantized_rows(const TileWeight& w, int first_block, int blocks) {
 void dequantize_tiles(cudaStream_t stream, const TileWeight& w, int first_block, int blocks, void* to) {
     assert(w.kind != TileKind::dense && first_block + blocks <= w.blocks);
     const bool half = w.dtype == DType::f16, u4 = w.kind == TileKind::u4;
-    const auto kernel = u4 ? (half ? dequantize_kernel<TileKind::u4, __half> : dequantize_kernel<TileKind::u4, __nv_bfloat16>)
-                           : (half ? dequantize_kernel<TileKind::u8, __half> : dequantize_kernel<TileKind::u8, __nv_bfloat16>);
-    launch("dequantize", kernel, dim3(unsigned((w.cols + tile_k - 1) / tile_k), unsigned(blocks)), dim3(threads), 0, stream,
-           w, first_block, dequantized_rows(w, first_block, blocks), static_cast<std::uint16_t*>(to));
+    const auto kernel =
+        u4 ? (half ? dequantize_kernel<TileKind::u4, __half> : dequantize_kernel<TileKind::u4, __nv_bfloat16>)
+           : (half ? dequantize_kernel<TileKind::u8, __half>
+                   : dequantize_kernel<TileKind::u8, __nv_bfloat16>);
+    launch("dequantize", kernel, dim3(unsigned((w.cols + tile_k - 1) / tile_k), unsigned(blocks)),
+           dim3(threads), 0, stream, w, first_block, dequantized_rows(w, first_block, blocks),
+           static_cast<std::uint16_t*>(to));
 }
 
 }  // namespace recto::cuda

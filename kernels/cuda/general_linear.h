@@ -1,5 +1,5 @@
-// Matrix products over tiled weights by mma.sync and cp.async: cards of compute capability 8.0 and newer that are
-// not Hopper (Ampere, Ada, Blackwell).
+// Matrix products over tiled weights by mma.sync and cp.async: cards of compute capability 8.0 and newer that
+// are not Hopper (Ampere, Ada, Blackwell).
 #pragma once
 #include "kernels/cuda/tile_linear.h"
 
@@ -25,8 +25,8 @@ struct GeneralCut {
 void general_linear(cudaStream_t stream, Tensor x, const TileWeight& weight, const TileOutput& output,
                     const LinearScratch& scratch, const GeneralShape& shape);
 
-// Blocks [first_block, first_block + blocks) of a quantized weight as 16-bit rows of weight.dtype, in logical order
-// [dequantized_rows(…), cols]; of a gated weight the gate rows, then the up rows that belong to them.
+// Blocks [first_block, first_block + blocks) of a quantized weight as 16-bit rows of weight.dtype, in logical
+// order [dequantized_rows(…), cols]; of a gated weight the gate rows, then the up rows that belong to them.
 int dequantized_rows(const TileWeight& weight, int first_block, int blocks);
 void dequantize_tiles(cudaStream_t stream, const TileWeight& weight, int first_block, int blocks, void* to);
 

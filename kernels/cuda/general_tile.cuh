@@ -1,9 +1,10 @@
 // The loop of the matrix product for cards without wgmma: D[64 weight rows, tokens] = W · xᵀ by mma.sync.
 //
-// A block of four warps owns 64 rows of the weight, 16 a warp. Weights, their scales and the tokens come through a
-// ring of stages in shared memory by asynchronous copies, so that the memory is asked for three stages ahead whatever
-// the registers hold (the scheme of Frantar et al., "MARLIN" (2024)). Rows of 128 bytes have their 16-byte units
-// exchanged by the row's number: eight rows that are read at once touch all banks once.
+// A block of four warps owns 64 rows of the weight, 16 a warp. Weights, their scales and the tokens come
+// through a ring of stages in shared memory by asynchronous copies, so that the memory is asked for three
+// stages ahead whatever the registers hold (the scheme of Frantar et al., "MARLIN" (2024)). Rows of 128 bytes
+// have their 16-byte units exchanged by the row's number: eight rows that are read at once touch all banks
+// once.
 #pragma once
 #include <algorithm>
 
@@ -22,8 +23,13 @@ constexpr int general_blocks = Tokens == 64 ? 3 : 4;
 // One stage: x [tiles][tokens][128 bytes], weights, scales of a chunk, their second plane.
 template <TileKind Kind, int Tokens>
 struct GeneralStage {
-    static constexpr int tiles = Kind == TileKind::dense || Tokens == 64 ? 1 : 2;  // of 64 inputs
-    static constexpr int tile_bytes = block_rows * tile_k * (Kind == TileKind::dense ? 4 : Kind == TileKind::u8 ? 2 : 1) / 2;
+    // Of 64 inputs. Cards with 100 KiB of shared memory a multiprocessor still hold two blocks or more.
+    static constexpr int tiles = Kind == TileKind::dense || Tokens >= 32 ? 1 : 2;
+    static constexpr int tile_bytes = block_rows * tile_k *
+                                      (Kind == TileKind::dense ? 4
+                                       : Kind == TileKind::u8  ? 2
+                                                               : 1) /
+                                      2;
     static constexpr int steps_a_chunk = chunk_k / tile_k / tiles;
     static constexpr std::uint32_t weights = tiles * Tokens * 128;
     static constexpr std::uint32_t scale = weights + tiles * tile_bytes;
@@ -32,7 +38,8 @@ struct GeneralStage {
     }
     __host__ __device__ static constexpr std::uint32_t bytes(int groups_a_chunk, SecondPlane mode) {
         if (Kind == TileKind::dense) return scale;
-        return second(groups_a_chunk) + (mode == SecondPlane::none ? 0 : std::uint32_t(groups_a_chunk) * block_rows * 2);
+        return second(groups_a_chunk) +
+               (mode == SecondPlane::none ? 0 : std::uint32_t(groups_a_chunk) * block_rows * 2);
     }
 };
 
@@ -77,15 +84,22 @@ struct GeneralTile {
     const std::uint16_t* x_rows[passes];              // this thread's, or null
     const std::uint16_t* weight_rows[weight_passes];  // dense: the same of the weight
 
-    __device__ GeneralTile(const TileWeight& weight, const GeneralCut& how, std::uint8_t* shared, int weight_block)
-        : w(weight), cut(how), ring(shared), ring_at(shared_address(shared)), block(weight_block), thread(int(threadIdx.x)) {
+    __device__ GeneralTile(const TileWeight& weight, const GeneralCut& how, std::uint8_t* shared,
+                           int weight_block)
+        : w(weight),
+          cut(how),
+          ring(shared),
+          ring_at(shared_address(shared)),
+          block(weight_block),
+          thread(int(threadIdx.x)) {
         if constexpr (Kind == TileKind::dense) {
 #pragma unroll
             for (int i = 0; i < weight_passes; ++i) {
                 const int r = thread / 8 + 16 * i, h = block_rows / 2;
                 const int output = w.gated ? block * h + r % h : block * block_rows + r;
                 const long long row = w.gated && r >= h ? output + w.rows / 2 : output;
-                weight_rows[i] = output < w.outputs ? static_cast<const std::uint16_t*>(w.data) + row * w.cols : nullptr;
+                weight_rows[i] =
+                    output < w.outputs ? static_cast<const std::uint16_t*>(w.data) + row * w.cols : nullptr;
             }
         }
     }
@@ -109,8 +123,9 @@ struct GeneralTile {
             const int token = thread / units + i * tokens_a_pass;
             if (Tokens < tokens_a_pass && token >= Tokens) continue;
             const bool wanted = x_rows[i] != nullptr && k < w.cols;
-            copy_async(to + std::uint32_t((unit / 8 * Tokens + token) * 128 + ((unit % 8) ^ (token % 8)) * 16),
-                       wanted ? x_rows[i] + k : w.data, wanted);
+            copy_async(
+                to + std::uint32_t((unit / 8 * Tokens + token) * 128 + ((unit % 8) ^ (token % 8)) * 16),
+                wanted ? x_rows[i] + k : w.data, wanted);
         }
     }
 
@@ -127,11 +142,13 @@ struct GeneralTile {
             }
         } else {
             constexpr int bytes = Stage::tiles * Stage::tile_bytes;
-            const auto* from = static_cast<const std::uint8_t*>(w.data) +
-                               (std::size_t(block) * w.chunks * 2 + std::size_t(step * Stage::tiles)) * Stage::tile_bytes;
+            const auto* from =
+                static_cast<const std::uint8_t*>(w.data) +
+                (std::size_t(block) * w.chunks * 2 + std::size_t(step * Stage::tiles)) * Stage::tile_bytes;
 #pragma unroll
             for (int i = 0; i < bytes; i += general_threads * 16)
-                copy_async(to + Stage::weights + std::uint32_t(i + thread * 16), from + i + thread * 16, true);
+                copy_async(to + Stage::weights + std::uint32_t(i + thread * 16), from + i + thread * 16,
+                           true);
             copy_planes(step, to);
         }
     }
@@ -145,7 +162,8 @@ struct GeneralTile {
         const int unit = thread % 64;
         if (unit * 16 >= cut.groups_a_chunk * block_rows * value_bytes) return;
         if (thread < 64)
-            copy_async(to + Stage::scale + unit * 16, reinterpret_cast<const std::uint8_t*>(w.scale + at) + unit * 16, true);
+            copy_async(to + Stage::scale + unit * 16,
+                       reinterpret_cast<const std::uint8_t*>(w.scale + at) + unit * 16, true);
         else if (w.mode != SecondPlane::none)
             copy_async(to + Stage::second(cut.groups_a_chunk) + unit * 16,
                        static_cast<const std::uint8_t*>(w.second) + at * value_bytes + unit * 16, true);
@@ -175,7 +193,8 @@ struct GeneralTile {
         for (int t = 0; t < Stage::tiles; ++t) {
             uint4 q[Kind == TileKind::u8 ? 2 : 1];
             if constexpr (Kind != TileKind::dense) {
-                const auto* packed = reinterpret_cast<const uint4*>(data + Stage::weights + t * Stage::tile_bytes);
+                const auto* packed =
+                    reinterpret_cast<const uint4*>(data + Stage::weights + t * Stage::tile_bytes);
                 if constexpr (Kind == TileKind::u4) {
                     q[0] = packed[thread];
                 } else {
@@ -185,8 +204,9 @@ struct GeneralTile {
             }
             const auto* words = reinterpret_cast<const std::uint32_t*>(q);
             const std::uint32_t x = at + std::uint32_t((t * Tokens + lane % 8) * 128);
-            const std::uint32_t a_row = at + Stage::weights +
-                                        std::uint32_t((t * block_rows + warp_of * 16 + lane / 8 % 2 * 8 + lane % 8) * 128);
+            const std::uint32_t a_row =
+                at + Stage::weights +
+                std::uint32_t((t * block_rows + warp_of * 16 + lane / 8 % 2 * 8 + lane % 8) * 128);
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
                 std::uint32_t b[Tokens / 8][4];
@@ -215,10 +235,11 @@ struct GeneralTile {
         }
     }
 
-    // d += W · xᵀ over chunks [first, last). `arrive` is called once, after the first weights were asked for: tokens
-    // are not read before it returns.
+    // d += W · xᵀ over chunks [first, last). `arrive` is called once, after the first weights were asked for:
+    // tokens are not read before it returns.
     template <class Arrive>
-    __device__ void run(float (&d)[values], const Tensor& x, const TokenRows& rows, int first, int last, Arrive arrive) {
+    __device__ void run(float (&d)[values], const Tensor& x, const TokenRows& rows, int first, int last,
+                        Arrive arrive) {
         RowGroup<T> r[2];
         for (RowGroup<T>& one : r) {
             one.set_zero(std::uint32_t(w.zero));

@@ -24,7 +24,8 @@ __global__ void __launch_bounds__(general_threads, general_blocks<Tokens>)
     let_next_start();
     wait_for_previous();
     const int tiles = *a.p.sorted.tile_count, splits = a.p.splits, blocks = a.p.weight.blocks;
-    // Tiles of one expert that read the same weights are far apart, but all of an expert's weights fit the cache.
+    // Tiles of one expert that read the same weights are far apart, but all of an expert's weights fit the
+    // cache.
     for (int item = int(blockIdx.x); item < tiles * blocks * splits; item += int(gridDim.x)) {
         const ExpertTile& at = a.p.sorted.tiles[item / (blocks * splits)];
         const int rest = item % (blocks * splits), block = rest / splits, split = rest % splits;
@@ -44,9 +45,15 @@ __global__ void __launch_bounds__(general_threads, general_blocks<Tokens>)
         tile.run(d, a.x, rows, begin, min(begin + a.run, w.chunks), [] {});
         Tensor out = a.out;
         if (split > 0)
-            out.data = static_cast<float*>(out.data) + (long long)split * (a.out.rows / splits) * a.out.row_stride;
-        const GeneralEpilogue<Tokens> epilogue{w, out, a.p.epilogue, split == 0 ? planes.bias : nullptr,
-                                               reinterpret_cast<float*>(shared), block, int(threadIdx.x)};
+            out.data =
+                static_cast<float*>(out.data) + (long long)split * (a.out.rows / splits) * a.out.row_stride;
+        const GeneralEpilogue<Tokens> epilogue{w,
+                                               out,
+                                               a.p.epilogue,
+                                               split == 0 ? planes.bias : nullptr,
+                                               reinterpret_cast<float*>(shared),
+                                               block,
+                                               int(threadIdx.x)};
         epilogue.write(d, rows);
     }
 #endif

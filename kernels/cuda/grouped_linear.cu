@@ -27,8 +27,8 @@ __device__ int exclusive_sum(int v, int& total) {  // over a warp
     return sum - v;
 }
 
-// A counting sort by one block: every warp counts a run of slots, the counts become places, and the warps put their
-// slots there. Shared memory: [warps][experts] ints.
+// A counting sort by one block: every warp counts a run of slots, the counts become places, and the warps put
+// their slots there. Shared memory: [warps][experts] ints.
 __global__ void sort_kernel(const int* ids, int slots, int experts, int tokens, SortedSlots to) {
     extern __shared__ int counts[];
     let_next_start();
@@ -84,21 +84,22 @@ __global__ void sort_kernel(const int* ids, int slots, int experts, int tokens, 
 }
 
 // A block a sorted slot.
-__global__ void gather_kernel(Tensor x, const int* ids, const int* sorted, int per_row, const ExpertPlanes* planes,
-                              Tensor out) {
+__global__ void gather_kernel(Tensor x, const int* ids, const int* sorted, int per_row,
+                              const ExpertPlanes* planes, Tensor out) {
     let_next_start();
     wait_for_previous();
     const int slot = sorted[blockIdx.x];
     const int* order = planes[ids[slot]].order;
-    const auto* from = static_cast<const unsigned short*>(x.data) + (long long)(slot / per_row) * x.row_stride;
+    const auto* from =
+        static_cast<const unsigned short*>(x.data) + (long long)(slot / per_row) * x.row_stride;
     auto* to = static_cast<unsigned short*>(out.data) + (long long)blockIdx.x * out.row_stride;
     for (int i = int(threadIdx.x); i < out.cols; i += threads)
         to[i] = from[order ? order[i] : i];
 }
 
 // grid (runs of columns, rows)
-__global__ void combine_kernel(const float* products, long long split_stride, int splits, const float* weights,
-                               int per_row, Tensor out) {
+__global__ void combine_kernel(const float* products, long long split_stride, int splits,
+                               const float* weights, int per_row, Tensor out) {
     let_next_start();
     wait_for_previous();
     const int column = int(blockIdx.x) * threads + int(threadIdx.x);
@@ -127,26 +128,30 @@ void grouped_linear(cudaStream_t stream, Tensor x, const GroupedProduct& p, Tens
         launch_grouped_kinds<__nv_bfloat16>(stream, x, p, out);
 }
 
-void sort_slots(cudaStream_t stream, const int* ids, int slots, int experts, int tokens, const SortedSlots& to) {
+void sort_slots(cudaStream_t stream, const int* ids, int slots, int experts, int tokens,
+                const SortedSlots& to) {
     const std::size_t one = std::size_t(experts) * sizeof(int);
     int warps = 1;
-    while (warps < most_sort_warps && 2 * std::size_t(warps) * one <= sort_shared_limit && warps * warp < slots)
+    while (warps < most_sort_warps && 2 * std::size_t(warps) * one <= sort_shared_limit &&
+           warps * warp < slots)
         warps *= 2;
-    launch("sort_slots", sort_kernel, dim3(1), dim3(unsigned(warps * warp)), std::size_t(warps) * one, stream, ids, slots,
-           experts, tokens, to);
+    launch("sort_slots", sort_kernel, dim3(1), dim3(unsigned(warps * warp)), std::size_t(warps) * one, stream,
+           ids, slots, experts, tokens, to);
 }
 
 void gather_inputs(cudaStream_t stream, Tensor x, const int* ids, const int* sorted, int per_row,
                    const ExpertPlanes* planes, Tensor out) {
-    launch("gather_inputs", gather_kernel, dim3(unsigned(out.rows)), dim3(threads), 0, stream, x, ids, sorted, per_row,
-           planes, out);
+    launch("gather_inputs", gather_kernel, dim3(unsigned(out.rows)), dim3(threads), 0, stream, x, ids, sorted,
+           per_row, planes, out);
 }
 
-void combine_experts(cudaStream_t stream, Tensor products, int splits, const float* weights, int per_row, Tensor out) {
+void combine_experts(cudaStream_t stream, Tensor products, int splits, const float* weights, int per_row,
+                     Tensor out) {
     assert(out.dtype == DType::f32 && products.dtype == DType::f32 && products.cols == products.row_stride);
     const dim3 grid(unsigned((out.cols + threads - 1) / threads), unsigned(out.rows));
-    launch("combine_experts", combine_kernel, grid, dim3(threads), 0, stream, static_cast<const float*>(products.data),
-           (long long)(products.rows / splits * products.cols), splits, weights, per_row, out);
+    launch("combine_experts", combine_kernel, grid, dim3(threads), 0, stream,
+           static_cast<const float*>(products.data), (long long)(products.rows / splits * products.cols),
+           splits, weights, per_row, out);
 }
 
 }  // namespace recto::cuda

@@ -1,5 +1,5 @@
-// The tensor cores' synchronous product and the copies and loads that feed it, one small function an instruction
-// (PTX ISA: cp.async, ldmatrix, mma.m16n8k16). sm_80 and newer.
+// The tensor cores' synchronous product and the copies and loads that feed it, one small function an
+// instruction (PTX ISA: cp.async, ldmatrix, mma.m16n8k16). sm_80 and newer.
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -33,14 +33,17 @@ __device__ inline void load_matrices(uint32_t (&m)[4], uint32_t row_address) {
 }
 
 // d[0 … 3] += A[16, 16] · B[8, 16]ᵀ
-__device__ inline void multiply_16(float* d, const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1, __half) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+__device__ inline void multiply_16(float* d, const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1,
+                                   __half) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+        "{%0,%1,%2,%3};"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 __device__ inline void multiply_16(float* d, const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1,
                                    __nv_bfloat16) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+        "{%0,%1,%2,%3};"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }

@@ -9,7 +9,7 @@
 namespace recto::cuda {
 namespace {
 
-constexpr std::int64_t most_slots = 16384;  // of a slice
+constexpr std::int64_t most_slots = 16384;                   // of a slice
 constexpr std::int64_t most_bytes = std::int64_t(64) << 20;  // of each scratch memory
 constexpr int blocks_a_multiprocessor = 4;
 constexpr int most_splits = 8;
@@ -23,9 +23,9 @@ bool alike(const TiledWeight& a, const TiledWeight& b) {
     return a.interleaved() == b.interleaved() &&
            std::ranges::equal(a.segments(), b.segments(), [](const auto& s, const auto& t) {
                const TileWeight &f = s.tile, &g = t.tile;
-               return s.first_output == t.first_output && f.kind == g.kind && f.dtype == g.dtype && f.rows == g.rows &&
-                      f.cols == g.cols && f.planes_bf16 == g.planes_bf16 && f.mode == g.mode && f.zero == g.zero &&
-                      f.group_size == g.group_size;
+               return s.first_output == t.first_output && f.kind == g.kind && f.dtype == g.dtype &&
+                      f.rows == g.rows && f.cols == g.cols && f.planes_bf16 == g.planes_bf16 &&
+                      f.mode == g.mode && f.zero == g.zero && f.group_size == g.group_size;
            });
 }
 
@@ -47,8 +47,8 @@ TiledExperts::TiledExperts(Backend& backend, std::vector<std::unique_ptr<PackedW
         for (const auto& e : experts_) {
             const TiledWeight& w = tiled(*e);
             if (!alike(first, w))
-                throw Error(ErrorKind::input, "expected all experts of a layer in one form, found " + first.describe() +
-                                                  " beside " + w.describe() +
+                throw Error(ErrorKind::input, "expected all experts of a layer in one form, found " +
+                                                  first.describe() + " beside " + w.describe() +
                                                   "; use a file that quantizes them alike, or --device cpu");
             const TiledWeight::Segment& from = w.segments()[s];
             host.push_back({from.tile.data, from.tile.scale, from.tile.second, from.bias, from.order});
@@ -116,7 +116,10 @@ bool ExpertRunner::reserve(std::int64_t max_rows) {
     };
     bool moved = grow(sorted_, slots_ * std::int64_t(sizeof(int) + sizeof(ExpertTile)) + 256);
     // Few rows share their products among several blocks, whose sums need the room.
-    moved = grow(products_, widest_ * std::max(slots_, std::min(slots_ * most_splits, most_bytes / std::max<std::int64_t>(widest_, 1)))) || moved;
+    moved = grow(products_,
+                 widest_ * std::max(slots_, std::min(slots_ * most_splits,
+                                                     most_bytes / std::max<std::int64_t>(widest_, 1)))) ||
+            moved;
     return grow(inputs_, slots_ * widest_permuted_ * 2) || moved;
 }
 
@@ -138,9 +141,10 @@ void ExpertRunner::for_slices(cudaStream_t stream, const ExpertChoice& choice, i
     }
 }
 
-void ExpertRunner::product(cudaStream_t stream, Tensor x, const Slice& slice, const TiledExperts::Segment& s, int per_row,
-                           Epilogue epilogue, int splits, Tensor out) {
-    assert(x.dtype == s.tile.dtype && x.row_stride % 8 == 0 && reinterpret_cast<std::uintptr_t>(x.data) % 16 == 0);
+void ExpertRunner::product(cudaStream_t stream, Tensor x, const Slice& slice, const TiledExperts::Segment& s,
+                           int per_row, Epilogue epilogue, int splits, Tensor out) {
+    assert(x.dtype == s.tile.dtype && x.row_stride % 8 == 0 &&
+           reinterpret_cast<std::uintptr_t>(x.data) % 16 == 0);
     if (s.permuted) {
         const Tensor in{inputs_.data(), x.dtype, slice.slots(), x.cols, x.cols};
         gather_inputs(stream, x, slice.choice.ids, slice.sorted.slots, per_row, s.planes, in);
@@ -155,40 +159,50 @@ void ExpertRunner::product(cudaStream_t stream, Tensor x, const Slice& slice, co
     p.tokens = slice.tokens;
     p.splits = splits;
     p.epilogue = epilogue;
-    const std::int64_t tiles = std::min(slice.slots(), slice.slots() / slice.tokens + slice.experts);  // at most
+    const std::int64_t tiles =
+        std::min(slice.slots(), slice.slots() / slice.tokens + slice.experts);  // at most
     p.grid = int(std::min<std::int64_t>(tiles * s.tile.blocks * splits,
                                         std::int64_t(multiprocessors_) * blocks_a_multiprocessor));
     grouped_linear(stream, x, p, out);
 }
 
-void ExpertRunner::gate_up(cudaStream_t stream, Tensor x, const ExpertChoice& choice, const TiledExperts& experts,
-                           Epilogue epilogue, Tensor out) {
+void ExpertRunner::gate_up(cudaStream_t stream, Tensor x, const ExpertChoice& choice,
+                           const TiledExperts& experts, Epilogue epilogue, Tensor out) {
     for_slices(stream, choice, experts.experts(), [&](const Slice& slice) {
         const Tensor in = slice.rows_of(x, 1), to = slice.rows_of(out, choice.per_row);
         if (experts.interleaved()) {
             product(stream, in, slice, experts.segments()[0], choice.per_row, epilogue, 1, to);
             return;
         }
-        const Tensor both{products_.data(), experts.activation(), slice.slots(), experts.rows(), experts.rows()};
+        const Tensor both{products_.data(), experts.activation(), slice.slots(), experts.rows(),
+                          experts.rows()};
         for (const auto& s : experts.segments())
-            product(stream, in, slice, s, choice.per_row, Epilogue::store, 1, both.columns(s.first_output, s.tile.outputs));
+            product(stream, in, slice, s, choice.per_row, Epilogue::store, 1,
+                    both.columns(s.first_output, s.tile.outputs));
         gate_rows(stream, both, epilogue, to);
     });
 }
 
-void ExpertRunner::down(cudaStream_t stream, Tensor x, const ExpertChoice& choice, const TiledExperts& experts, Tensor out) {
+void ExpertRunner::down(cudaStream_t stream, Tensor x, const ExpertChoice& choice,
+                        const TiledExperts& experts, Tensor out) {
     for_slices(stream, choice, experts.experts(), [&](const Slice& slice) {
         const Tensor in = slice.rows_of(x, choice.per_row);
         const TileWeight& w = experts.segments()[0].tile;
-        const std::int64_t tiles = std::min<std::int64_t>(slice.slots(), slice.slots() / slice.tokens + slice.experts);
-        const std::int64_t wanted = std::int64_t(multiprocessors_) * blocks_a_multiprocessor / (tiles * w.blocks);
-        const std::int64_t room = std::int64_t(products_.bytes() / sizeof(float)) / (slice.slots() * experts.rows());
-        const int splits =
-            int(std::clamp<std::int64_t>(std::min({wanted, room, std::int64_t(w.chunks / least_run)}), 1, most_splits));
-        const Tensor products{products_.data(), DType::f32, slice.slots() * splits, experts.rows(), experts.rows()};
+        const std::int64_t tiles =
+            std::min<std::int64_t>(slice.slots(), slice.slots() / slice.tokens + slice.experts);
+        const std::int64_t wanted =
+            std::int64_t(multiprocessors_) * blocks_a_multiprocessor / (tiles * w.blocks);
+        const std::int64_t room =
+            std::int64_t(products_.bytes() / sizeof(float)) / (slice.slots() * experts.rows());
+        const int splits = int(std::clamp<std::int64_t>(
+            std::min({wanted, room, std::int64_t(w.chunks / least_run)}), 1, most_splits));
+        const Tensor products{products_.data(), DType::f32, slice.slots() * splits, experts.rows(),
+                              experts.rows()};
         for (const auto& s : experts.segments())
-            product(stream, in, slice, s, 1, Epilogue::store, splits, products.columns(s.first_output, s.tile.outputs));
-        combine_experts(stream, products, splits, slice.choice.weights, choice.per_row, slice.rows_of(out, 1));
+            product(stream, in, slice, s, 1, Epilogue::store, splits,
+                    products.columns(s.first_output, s.tile.outputs));
+        combine_experts(stream, products, splits, slice.choice.weights, choice.per_row,
+                        slice.rows_of(out, 1));
     });
 }
 

@@ -38,35 +38,39 @@ class TiledExperts final : public PackedExperts {
     std::unique_ptr<Buffer> planes_;  // [segments, experts] ExpertPlanes
 };
 
-// Keeps the scratch memory of grouped products. Long steps are computed a slice of rows after another, so that the
-// memory has a bound whatever the step.
+// Keeps the scratch memory of grouped products. Long steps are computed a slice of rows after another, so
+// that the memory has a bound whatever the step.
 class ExpertRunner {
   public:
     explicit ExpertRunner(int multiprocessors) : multiprocessors_(multiprocessors) {}
 
     // Says what a layer's products will need, when it is stacked; nothing is allocated.
     void expect(const TiledExperts& experts);
-    // Makes room for steps of up to `max_rows` rows. True if memory moved: captured graphs that used it are void.
+    // Makes room for steps of up to `max_rows` rows. True if memory moved: captured graphs that used it are
+    // void.
     bool reserve(std::int64_t max_rows);
-    // As Backend::expert_gate_up and expert_down; x of the experts' activation type, its rows aligned to 16 bytes.
+    // As Backend::expert_gate_up and expert_down; x of the experts' activation type, its rows aligned to 16
+    // bytes.
     void gate_up(cudaStream_t stream, Tensor x, const ExpertChoice& choice, const TiledExperts& experts,
                  Epilogue epilogue, Tensor out);
-    void down(cudaStream_t stream, Tensor x, const ExpertChoice& choice, const TiledExperts& experts, Tensor out);
+    void down(cudaStream_t stream, Tensor x, const ExpertChoice& choice, const TiledExperts& experts,
+              Tensor out);
 
   private:
     struct Slice;
     // Calls `work` for runs of rows whose slots have room, each sorted.
     template <class Work>
     void for_slices(cudaStream_t stream, const ExpertChoice& choice, int experts, Work work);
-    void product(cudaStream_t stream, Tensor x, const Slice& slice, const TiledExperts::Segment& s, int per_row,
-                 Epilogue epilogue, int splits, Tensor out);
+    void product(cudaStream_t stream, Tensor x, const Slice& slice, const TiledExperts::Segment& s,
+                 int per_row, Epilogue epilogue, int splits, Tensor out);
 
     int multiprocessors_;
-    DeviceMemory sorted_;    // slots, tiles, their count
-    DeviceMemory inputs_;    // [slots, widest permuted input] 16-bit
-    DeviceMemory products_;  // FP32 of down, or 16-bit gate|up of unlike parts
-    std::int64_t rows_ = 0, slots_ = 0;       // reserved
-    std::int64_t most_experts_ = 0, widest_ = 0, widest_permuted_ = 0;  // seen; widest_ of products_, in bytes a slot
+    DeviceMemory sorted_;                // slots, tiles, their count
+    DeviceMemory inputs_;                // [slots, widest permuted input] 16-bit
+    DeviceMemory products_;              // FP32 of down, or 16-bit gate|up of unlike parts
+    std::int64_t rows_ = 0, slots_ = 0;  // reserved
+    std::int64_t most_experts_ = 0, widest_ = 0,
+                 widest_permuted_ = 0;  // seen; widest_ of products_, in bytes a slot
 };
 
 }  // namespace recto::cuda
