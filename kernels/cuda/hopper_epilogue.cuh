@@ -75,7 +75,7 @@ struct TileEpilogue {
         const int block = p.row_tile * 2 + group;
         // The residual stream's values of the next slice are on their way while this one is written.
         const bool adds = a.epilogue == Epilogue::add && a.out.dtype == DType::f32 && a.w.outputs % 4 == 0 &&
-                          a.out.row_stride % 4 == 0;
+                          a.out.row_stride % 4 == 0 && reinterpret_cast<std::uintptr_t>(a.out.data) % 16 == 0;
         float4 before[fours];
         if (adds) read_residual(before, block, p.token_tile * Tokens);
 #pragma unroll
@@ -181,7 +181,10 @@ struct TileEpilogue {
     }
     __device__ void store_values(int token, int output, float (&e)[4]) const {
         const long long at = (long long)token * a.out.row_stride + output;
-        const bool whole = output + 4 <= a.w.outputs && at % 4 == 0;
+        // A segment may begin at any column, so the address decides and not the index.
+        const std::size_t width = a.out.dtype == DType::f32 ? 4 : 2;
+        const bool whole = output + 4 <= a.w.outputs &&
+                           (reinterpret_cast<std::uintptr_t>(a.out.data) + std::size_t(at) * width) % (4 * width) == 0;
         if (a.out.dtype == DType::f32) {
             float* to = static_cast<float*>(a.out.data) + at;
             if (whole) {

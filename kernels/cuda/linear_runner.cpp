@@ -35,6 +35,7 @@ void LinearRunner::expect(const TiledWeight& weight) {
 
 bool LinearRunner::reserve(std::int64_t max_rows) {
     bool moved = eight_.reserve(max_rows);
+    if (max_rows > own_dense_rows) lt_.prepare();
     if (!partials_.data()) {
         partials_ = DeviceMemory(std::size_t(multiprocessors_) * 2 * 2 * widest_tile / 2 * 128 * sizeof(float));
         counters_ = DeviceMemory(counter_count * sizeof(unsigned));

@@ -181,14 +181,17 @@ struct LtMatmul::Impl {
                  "a product");
     }
 
+    void start() {
+        if (handle) return;
+        check_lt(lt.cublasLtCreate(&handle), "starting");
+        workspace = DeviceMemory(workspace_bytes);
+    }
+
     // Row-major out = x · Wᵀ is column-major outᵀ = (Wᵀ)ᵀ · xᵀ over the same memory.
     // `scales` of a scaled one: the library looks at them when it chooses.
     const Plan& plan(const Shape& s, const Scales& scales) {
         if (const auto it = plans.find(s); it != plans.end()) return it->second;
-        if (!handle) {
-            check_lt(lt.cublasLtCreate(&handle), "starting");
-            workspace = DeviceMemory(workspace_bytes);
-        }
+        start();
         Plan p;
         try {
             p.product = describe_product(s);
@@ -230,6 +233,10 @@ struct LtMatmul::Impl {
 
 LtMatmul::LtMatmul() : impl_(std::make_unique<Impl>()) {}
 LtMatmul::~LtMatmul() = default;
+
+void LtMatmul::prepare() {
+    if (!missing()) impl_->start();
+}
 
 const char* LtMatmul::missing() const {
     return impl_->lt.error.empty() ? nullptr : impl_->lt.error.c_str();

@@ -17,6 +17,8 @@ class LtMatmul {
     LtMatmul(const LtMatmul&) = delete;
     LtMatmul& operator=(const LtMatmul&) = delete;
 
+    // Makes the workspace now: nothing can be allocated while a graph is captured.
+    void prepare();
     // Null when the library is there; else one sentence that names what is missing.
     const char* missing() const;
     // out = x · Wᵀ, or out += with `add`. W [outputs, x.cols] of x's type, row-major:
