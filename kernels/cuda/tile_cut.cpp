@@ -81,7 +81,10 @@ TileShape choose_cut(const TileProblem& w, int multiprocessors) {
         consider(tokens, 1, false);
         for (const std::int64_t splits : {2, 3, 4, 5, 6, 8})
             consider(tokens, splits, false);
-        consider(tokens, 1, true);
+        // With several tiles of tokens, whole tiles in step share what they read of x and of the weights in the
+        // second-level cache; runs that go on lose more by that than their even ends gain (1,540 against 1,315 us for
+        // the 4-bit products of Llama-2-7B's layer at 2,048 rows).
+        if (tokens >= rows) consider(tokens, 1, true);
     }
     return best;
 }

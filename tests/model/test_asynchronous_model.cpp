@@ -50,13 +50,15 @@ class LateBackend final : public Backend {
     std::span<const std::int32_t> drawn(DeviceBatch&, int fetches_ago) override { return ids_[fetches_ago]; }
 
     DeviceInfo device() const override { return cpu_->device(); }
-    DType activation_dtype() const override { return cpu_->activation_dtype(); }
+    DType activation_dtype(DType wanted) const override { return cpu_->activation_dtype(wanted); }
     std::unique_ptr<Buffer> allocate(std::size_t bytes) override { return cpu_->allocate(bytes); }
+    std::unique_ptr<Buffer> allocate_host(std::size_t bytes) override { return cpu_->allocate_host(bytes); }
     void upload(void* to, const void* from, std::size_t bytes) override { cpu_->upload(to, from, bytes); }
     void download(void* to, const void* from, std::size_t bytes) override { cpu_->download(to, from, bytes); }
     void synchronize() override {}
-    std::unique_ptr<PackedWeight> pack(std::span<const WeightRows* const> parts, Activations mode) override {
-        return cpu_->pack(parts, mode);
+    std::unique_ptr<PackedWeight> pack(std::span<const WeightRows* const> parts,
+                                       const PackOptions& options) override {
+        return cpu_->pack(parts, options);
     }
     std::unique_ptr<PackedExperts> stack_experts(std::vector<std::unique_ptr<PackedWeight>> e) override {
         return cpu_->stack_experts(std::move(e));

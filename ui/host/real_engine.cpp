@@ -35,6 +35,14 @@ std::shared_ptr<Backend> make_backend(const ModelRequest& request, std::string& 
     return make_cpu_backend(cpu);
 }
 
+// Why a card that is there is not the one in use goes to the terminal.
+std::shared_ptr<Backend> announced_backend(const ModelRequest& request) {
+    std::string notice;
+    std::shared_ptr<Backend> backend = make_backend(request, notice);
+    if (!notice.empty()) std::fprintf(stderr, "recto: %s\n", notice.c_str());
+    return backend;
+}
+
 // FNV-1a over the file's size, its first and its last mebibyte. (Fowler, Noll, Vo; 64-bit offset basis and
 // prime.)
 std::string fingerprint(const std::filesystem::path& path) {
@@ -93,9 +101,7 @@ LoadedEngine load(const ModelRequest& request, const std::function<void(const Lo
     const std::filesystem::path path = resolve_model(request.path.string());
     LoadedEngine loaded;
     loaded.info.estimate = estimate(request).memory;
-    std::string notice;
-    const std::shared_ptr<Backend> backend = make_backend(request, notice);
-    if (!notice.empty()) std::fprintf(stderr, "recto: %s\n", notice.c_str());
+    const std::shared_ptr<Backend> backend = announced_backend(request);
     LoadOptions options = request.load;
     options.context = request.engine.max_model_len;
     loaded.model = load_model(path, backend, options, progress, cancel);
@@ -150,7 +156,7 @@ BenchRunner real_bench_runner() {
         ModelRequest device;
         device.device = request.device;
         device.threads = request.threads;
-        options.make_backend = [device] { return make_backend(device); };
+        options.make_backend = [device] { return announced_backend(device); };
         const std::size_t colon = request.device.find(':');
         if (colon != std::string::npos) options.cuda_ordinal = std::atoi(request.device.c_str() + colon + 1);
         options.command_line = repeat_command(options, request.device, request.threads);
