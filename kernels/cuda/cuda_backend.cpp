@@ -108,6 +108,7 @@ class CudaBackend final : public Backend {
                        (!tiles_                              ? ", plain kernels"
                         : path_ == cuda::LinearPath::hopper ? ", tensor-core products"
                                                             : ", tensor-core products of sm_80") +
+                       (!tiles_ || linears_.has_library() ? "" : ", no cuBLASLt: many rows take longer") +
                        (eight_bit_ == Activations::floating ? "" : ", " + activations_name(eight_bit_));
         cudaMemGetInfo(&info.memory_free, &info.memory_total);
         info.activation = DType::f16;

@@ -27,7 +27,7 @@ void LinearRunner::expect(const TiledWeight& weight) {
     widest_input_ = std::max(widest_input_, weight.cols());
     for (const auto& s : weight.segments()) {
         if (s.tile.gated || !weight.interleaved()) widest_pair_ = std::max<std::int64_t>(widest_pair_, weight.rows());
-        if (path_ == LinearPath::general && s.tile.kind != TileKind::dense)
+        if (s.tile.kind != TileKind::dense)
             unpacked_bytes_ = std::max({unpacked_bytes_, unpacked_bytes_of(s.tile, 1),
                                         std::min(most_unpacked_bytes, unpacked_bytes_of(s.tile, s.tile.blocks))});
     }
@@ -51,7 +51,7 @@ bool LinearRunner::reserve(std::int64_t max_rows) {
         rows_ = DeviceMemory(std::size_t(rows) * std::size_t(reserved_input_ + reserved_pair_) * 2 + 512);
         moved = true;
     }
-    if (rows > own_general_rows && unpacked_bytes_ > unpacked_.bytes()) {
+    if (rows > own_quantized_rows() && unpacked_bytes_ > unpacked_.bytes()) {
         unpacked_ = DeviceMemory();
         unpacked_ = DeviceMemory(unpacked_bytes_);
         moved = true;
@@ -91,8 +91,8 @@ void LinearRunner::run_segment(cudaStream_t stream, Tensor x, const TiledWeight:
                                Tensor out) {
     const TileWeight& w = s.tile;
     const bool eight = EightBit::serves(w, x.rows);
-    if (!eight && (w.kind == TileKind::dense ? x.rows <= own_dense_rows
-                                             : path_ == LinearPath::hopper || x.rows <= own_general_rows)) {
+    const std::int64_t own_rows = w.kind == TileKind::dense ? own_dense_rows : own_quantized_rows();
+    if (!eight && (x.rows <= own_rows || lt_.missing())) {
         run_own(stream, x, w, {out, epilogue, s.bias});
         return;
     }
