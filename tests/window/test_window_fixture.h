@@ -93,7 +93,13 @@ inline ui::EngineFactory word_factory(int default_blocks = 64) {
         report.quantization = "Q4_1";
         report.file_bytes = 90ULL << 20;
         report.trained_context = 2048;
-        report.memory = {100ULL << 20, 50ULL << 20, 20480, 2048 * 20480, 8ULL << 30, 2048, true};
+        report.memory.weight_bytes = 100ULL << 20;
+        report.memory.workspace_bytes = 50ULL << 20;
+        report.memory.kv_bytes_per_token = 20480;
+        report.memory.full_context_kv_bytes = 2048 * 20480;
+        report.memory.free_bytes = report.memory.budget_bytes = 8ULL << 30;
+        report.memory.longest_context = 2048;
+        report.memory.fits = true;
         return report;
     };
     factory.load = [blocks_of](const ui::ModelRequest& request,
