@@ -1,4 +1,5 @@
-// Timings on a card: the products of Llama-2-7B's layer for few and many rows, beside the card's measured ceilings.
+// Timings on a card: the products of Llama-2-7B's layer for few and many rows, beside the card's measured
+// ceilings.
 #include <cmath>
 
 #include "kernels/bench_print.h"
@@ -9,10 +10,12 @@ namespace {
 
 constexpr int hidden = 4096, ffn = 11008, layers = 4;
 
-// Random bits as numbers of a layer's size: products of constants draw less power and run faster than real ones.
+// Random bits as numbers of a layer's size: products of constants draw less power and run faster than real
+// ones.
 class RandomDense final : public WeightRows {
   public:
-    RandomDense(std::int64_t rows, std::int64_t cols, DType dtype) : rows_(rows), cols_(cols), form_(dense_form(dtype)) {}
+    RandomDense(std::int64_t rows, std::int64_t cols, DType dtype)
+        : rows_(rows), cols_(cols), form_(dense_form(dtype)) {}
     std::int64_t rows() const override { return rows_; }
     std::int64_t cols() const override { return cols_; }
     const WeightForm& form() const override { return form_; }
@@ -95,7 +98,8 @@ double copy_bytes_s(Backend& backend) {
     shape.block_size = 1024;
     shape.head_dim = 64;
     const auto kv = backend.make_kv(shape);
-    const double seconds = time_of(backend, [&] { backend.copy_block(*kv, 0, 1); }, 0.05);
+    const double seconds = time_of(
+        backend, [&] { backend.copy_block(*kv, 0, 1); }, 0.05);
     return 2.0 * double(shape.block_bytes()) / seconds;
 }
 
@@ -133,7 +137,8 @@ void bench_card(Backend& backend, const std::string& filter, const Printer& show
         const WeightRows* parts[] = {&weight};
         const auto packed = backend.pack(parts, PackOptions(Activations::floating, dtype));
         const Rows x(backend, 8192, 8192, dtype), out(backend, 8192, 8192, dtype);
-        const double t = time_of(backend, [&] { backend.linear(x.tensor, *packed, Epilogue::store, out.tensor); }, 0.1);
+        const double t = time_of(
+            backend, [&] { backend.linear(x.tensor, *packed, Epilogue::store, out.tensor); }, 0.1);
         print.top.fp32_ops_s = 2.0 * std::pow(8192.0, 3) / t;
     }
     print.out << "measured ceilings: " << std::int64_t(print.top.read_bytes_s * 1e-9)
@@ -145,13 +150,16 @@ void bench_card(Backend& backend, const std::string& filter, const Printer& show
         std::string name;
         std::vector<std::int64_t> rows;
     };
-    const WeightForm awq = grouped_form(QuantInt::u4, 128, ScaleForm::f16, OffsetForm::zero_point, "AWQ g128");
+    const WeightForm awq =
+        grouped_form(QuantInt::u4, 128, ScaleForm::f16, OffsetForm::zero_point, "AWQ g128");
     std::vector<Run> runs;
     for (const WeightForm& form :
          {dense_form(dtype), awq,
           grouped_form(QuantInt::u4, 32, ScaleForm::f16_times_u6, OffsetForm::f16_times_u6, "Q4_K"),
           grouped_form(QuantInt::i8, 32, ScaleForm::f16, OffsetForm::none, "Q8_0")})
-        runs.push_back({form, Activations::floating, std::string("7B ") + form.source_name,
+        runs.push_back({form,
+                        Activations::floating,
+                        std::string("7B ") + form.source_name,
                         {1, 4, 8, 16, 32, 64, 128, 256, 2048}});
     if (const auto eight = backend.device().eight_bit)
         runs.push_back({awq, *eight, "7B AWQ g128 8-bit activations", {512, 2048, 8192}});
@@ -184,23 +192,30 @@ void bench_card(Backend& backend, const std::string& filter, const Printer& show
                 backend.linear(x.tensor, *weights[i], p.epilogue, out.tensor);
                 static int number = 0;
                 const GraphKey key{--number, 0, 0, true};  // a key of its own: no step has negative rows
-                const double t = time_of(backend, [&] {
-                    backend.run(key, [&] {
-                        for (int r = 0; r < repeats; ++r)
-                            for (int l = 0; l < layers; ++l)
-                                backend.linear(x.tensor, *weights[std::size_t(l) * products().size() + i], p.epilogue,
-                                               out.tensor);
-                    });
-                }, 0.03) / (layers * repeats);
-                const double bytes = double(weights[i]->bytes()) + double(x.tensor.bytes()) + double(out.tensor.bytes());
-                print.line(name + " " + p.name + ", rows " + std::to_string(rows), t,
-                           bytes, 2 * p.weights() * double(rows), false);
+                const double t =
+                    time_of(
+                        backend,
+                        [&] {
+                            backend.run(key, [&] {
+                                for (int r = 0; r < repeats; ++r)
+                                    for (int l = 0; l < layers; ++l)
+                                        backend.linear(x.tensor,
+                                                       *weights[std::size_t(l) * products().size() + i],
+                                                       p.epilogue, out.tensor);
+                            });
+                        },
+                        0.03) /
+                    (layers * repeats);
+                const double bytes =
+                    double(weights[i]->bytes()) + double(x.tensor.bytes()) + double(out.tensor.bytes());
+                print.line(name + " " + p.name + ", rows " + std::to_string(rows), t, bytes,
+                           2 * p.weights() * double(rows), false);
                 layer_seconds += t;
                 layer_bytes += bytes;
                 layer_weights += p.weights();
             }
-            print.line(name + " layer's products, rows " + std::to_string(rows),
-                       layer_seconds, layer_bytes, 2 * layer_weights * double(rows), false);
+            print.line(name + " layer's products, rows " + std::to_string(rows), layer_seconds, layer_bytes,
+                       2 * layer_weights * double(rows), false);
         }
     }
 }

@@ -25,8 +25,8 @@ std::vector<float> run_linear(Backend& backend, const LinearCase& c, const Linea
 double linear_error(const LinearCase& c, const LinearInput& in, std::int64_t rows,
                     const std::vector<float>& out);
 
-// The cases of linear_cases(), and a few wider ones, with activations and results of a 16-bit type. The tolerance
-// is what rounding weights and results to that type may give.
+// The cases of linear_cases(), and a few wider ones, with activations and results of a 16-bit type. The
+// tolerance is what rounding weights and results to that type may give.
 struct CaseReport {
     std::function<bool(const std::string& name)> wanted;
     std::function<void(const std::string& name, double error)> result;  // of the tolerance

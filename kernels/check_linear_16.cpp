@@ -30,8 +30,8 @@ struct Weights {
     }
 };
 
-// Rounding of a weight to the type: of scale · q once or twice, of an offset once more, and an offset may be many
-// times the weight. `unit` is half the distance of neighbours at 1.
+// Rounding of a weight to the type: of scale · q once or twice, of an offset once more, and an offset may be
+// many times the weight. `unit` is half the distance of neighbours at 1.
 double tolerance_of(const LinearCase& c, double unit, double magnitude, double value, bool wide_out) {
     bool offsets = false;
     for (const SyntheticSpec& p : c.parts)
@@ -55,7 +55,8 @@ double error_of(Backend& backend, const LinearCase& c, DType dtype, std::int64_t
     // Sums into the residual stream stay FP32, as in a model; other results are 16-bit.
     const bool wide = c.epilogue == Epilogue::add;
     const std::size_t count = std::size_t(rows * outputs);
-    const auto x_memory = backend.allocate(x.size() * 2), out_memory = backend.allocate(count * (wide ? 4 : 2));
+    const auto x_memory = backend.allocate(x.size() * 2),
+               out_memory = backend.allocate(count * (wide ? 4 : 2));
     backend.upload(x_memory->data(), x.data(), x.size() * 2);
     const std::vector<std::uint16_t> poison(count, 0x7FFF);  // NaN: what is not written shows
     if (wide)
@@ -88,7 +89,8 @@ double error_of(Backend& backend, const LinearCase& c, DType dtype, std::int64_t
 
 // Shapes that fill several blocks, groups and pieces of a card's kernels.
 std::vector<LinearCase> wide_cases() {
-    const WeightForm awq = grouped_form(QuantInt::u4, 128, ScaleForm::f16, OffsetForm::zero_point, "AWQ g128");
+    const WeightForm awq =
+        grouped_form(QuantInt::u4, 128, ScaleForm::f16, OffsetForm::zero_point, "AWQ g128");
     const WeightForm q4_k =
         grouped_form(QuantInt::u4, 32, ScaleForm::f16_times_u6, OffsetForm::f16_times_u6, "Q4_K");
     const WeightForm q8_0 = grouped_form(QuantInt::i8, 32, ScaleForm::f16, OffsetForm::none, "Q8_0");
@@ -102,10 +104,11 @@ std::vector<LinearCase> wide_cases() {
         const auto spec = [&](std::int64_t rows, std::int64_t cols, bool bias) {
             return SyntheticSpec{rows, cols, f, seed++, bias, false};
         };
-        one((name + " q|k|v 640+128+128 x 1536").c_str(), {spec(640, 1536, true), spec(128, 1536, true), spec(128, 1536, true)},
-            Epilogue::store);
+        one((name + " q|k|v 640+128+128 x 1536").c_str(),
+            {spec(640, 1536, true), spec(128, 1536, true), spec(128, 1536, true)}, Epilogue::store);
         one((name + " 768x2816 add").c_str(), {spec(768, 2816, false)}, Epilogue::add);
-        one((name + " silu 2x1120 x 768").c_str(), {spec(1120, 768, false), spec(1120, 768, false)}, Epilogue::silu_mul);
+        one((name + " silu 2x1120 x 768").c_str(), {spec(1120, 768, false), spec(1120, 768, false)},
+            Epilogue::silu_mul);
     }
     return cases;
 }
@@ -114,7 +117,8 @@ std::vector<LinearCase> wide_cases() {
 
 void check_linear_16(Backend& backend, DType dtype, const CaseReport& report) {
     const auto one = [&](const LinearCase& c, std::int64_t rows) {
-        const std::string name = "linear " + c.name + ", " + dtype_name(dtype) + ", rows " + std::to_string(rows);
+        const std::string name =
+            "linear " + c.name + ", " + dtype_name(dtype) + ", rows " + std::to_string(rows);
         if (report.wanted(name)) report.result(name, error_of(backend, c, dtype, rows));
     };
     for (LinearCase c : linear_cases()) {

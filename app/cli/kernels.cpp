@@ -47,8 +47,9 @@ void add_kernels(CLI::App& app, int& code) {
     CLI::App* command =
         app.add_subcommand("kernels", "The compute kernels: which is chosen, how fast, and whether right");
     command->add_flag("--list", options->list, "each operation's variants and which serves a shape");
-    auto* check = command->add_option("--check", options->filter,
-                                      "every case against the scalar reference; with a name, the cases that contain it");
+    auto* check = command->add_option(
+        "--check", options->filter,
+        "every case against the scalar reference; with a name, the cases that contain it");
     check->expected(0, 1);
     auto* bench = command->add_option("--bench", options->filter,
                                       "time, GB/s or TFLOP/s and share of the measured ceiling; with a name, "
@@ -60,8 +61,9 @@ void add_kernels(CLI::App& app, int& code) {
         "--check-memory", options->check_memory,
         "load and unload the model, and give up loads on the way: the device's free memory must return");
     command->add_option("--rounds", options->rounds, "of --check-memory")->check(CLI::Range(2, 10000));
-    command->add_option("--max-arch", options->common.max_arch,
-                        "a card's kernels of this compute capability, e.g. sm_80, although it may know newer ones");
+    command->add_option(
+        "--max-arch", options->common.max_arch,
+        "a card's kernels of this compute capability, e.g. sm_80, although it may know newer ones");
     add_common_options(*command, options->common);
     command->remove_option(command->get_option("--json"));  // there are tables only
     command->callback([options, bench, check, &code] {

@@ -46,7 +46,8 @@ class StageTimer {
 };
 
 bool role_of_expert(TensorRole role) {
-    return role == TensorRole::expert_gate || role == TensorRole::expert_up || role == TensorRole::expert_down;
+    return role == TensorRole::expert_gate || role == TensorRole::expert_up ||
+           role == TensorRole::expert_down;
 }
 
 class Loader {
@@ -275,11 +276,13 @@ void warm_up(const std::shared_ptr<const Model>& model) {
 Activations settle_activations(const DeviceInfo& device, const LoadOptions& options) {
     if (options.dtype == ModelDType::f32 || options.activations == ActivationMode::floating)
         return Activations::floating;
-    if (options.activations == ActivationMode::automatic && device.kind != "cpu") return Activations::floating;
+    if (options.activations == ActivationMode::automatic && device.kind != "cpu")
+        return Activations::floating;
     if (!device.eight_bit)
-        throw Error(ErrorKind::argument, "--activations 8 needs a card whose 8-bit tensor-core products this build "
-                                         "has, found " +
-                                             device.name + " (" + device.kernels + "); use --activations 16");
+        throw Error(ErrorKind::argument,
+                    "--activations 8 needs a card whose 8-bit tensor-core products this build "
+                    "has, found " +
+                        device.name + " (" + device.kernels + "); use --activations 16");
     return *device.eight_bit;
 }
 

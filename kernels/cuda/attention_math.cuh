@@ -21,7 +21,8 @@ __device__ inline float exp2_fast(float x) {  // 2 ulp; 0 for -infinity
     return y;
 }
 
-// 1 − 2 / (e^2x + 1): a few 2^-24 off, which a cap of c makes c times as much of a score. Ends at ±1; NaN stays.
+// 1 − 2 / (e^2x + 1): a few 2^-24 off, which a cap of c makes c times as much of a score. Ends at ±1; NaN
+// stays.
 __device__ inline float tanh_fast(float x) {
     float r;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(exp2_fast(x * (2.0F * log2_e)) + 1.0F));

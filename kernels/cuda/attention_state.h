@@ -22,7 +22,8 @@ class AttentionState {
     const AttentionPlan& plan() const { return plan_; }
     AttentionWorkspace workspace() const;
 
-    // The plan's fixed place on the card, 16-byte aligned: {decode items, 0, 0, 0}, room for the items, then the tiles.
+    // The plan's fixed place on the card, 16-byte aligned: {decode items, 0, 0, 0}, room for the items, then
+    // the tiles.
     std::size_t packet_ints() const;
     AttentionWork view(const int* place) const;  // device memory
     // Plans a step; what of the plan goes to the place's beginning, and to prefill_place().

@@ -10,8 +10,8 @@ bool card_usable(int ordinal, std::string& why);
 // Whether this build holds code with Hopper's own instructions, which only the target sm_90a has.
 bool built_for_hopper();
 
-// The compute capability whose kernels a card of `major`.`minor` runs, 10 major + minor: its own, or less where this
-// build's code or CudaOptions::max_arch says so. Error(argument) for a max_arch that is none.
+// The compute capability whose kernels a card of `major`.`minor` runs, 10 major + minor: its own, or less
+// where this build's code or CudaOptions::max_arch says so. Error(argument) for a max_arch that is none.
 int usable_capability(int major, int minor, const std::string& max_arch);
 
 }  // namespace recto::cuda

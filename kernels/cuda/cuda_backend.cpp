@@ -87,8 +87,9 @@ class CudaBackend final : public Backend {
           properties_(properties),
           capability_(capability),
           tiles_(capability >= 80),
-          path_(properties.major == 9 && capability >= 90 && cuda::built_for_hopper() ? cuda::LinearPath::hopper
-                                                                                      : cuda::LinearPath::general),
+          path_(properties.major == 9 && capability >= 90 && cuda::built_for_hopper()
+                    ? cuda::LinearPath::hopper
+                    : cuda::LinearPath::general),
           linears_(properties.multiProcessorCount, path_),
           mixtures_(properties.multiProcessorCount) {
         check(cudaSetDevice(ordinal), "choosing the card");
@@ -105,7 +106,7 @@ class CudaBackend final : public Backend {
         info.kind = "cuda";
         info.name = properties_.name;
         info.kernels = "CUDA sm_" + std::to_string(properties_.major) + std::to_string(properties_.minor) +
-                       (!tiles_                              ? ", plain kernels"
+                       (!tiles_                             ? ", plain kernels"
                         : path_ == cuda::LinearPath::hopper ? ", tensor-core products"
                                                             : ", tensor-core products of sm_80") +
                        (!tiles_ || linears_.has_library() ? "" : ", no cuBLASLt: many rows take longer") +
@@ -186,7 +187,8 @@ class CudaBackend final : public Backend {
 
     std::unique_ptr<DeviceBatch> make_batch(const BatchLimits& limits) override {
         reserve(std::max(limits.max_rows, limits.max_outputs));
-        return std::make_unique<cuda::StepPacket>(*this, limits, properties_.multiProcessorCount, capability_ / 10);
+        return std::make_unique<cuda::StepPacket>(*this, limits, properties_.multiProcessorCount,
+                                                  capability_ / 10);
     }
     void upload_batch(DeviceBatch& batch, const StepBatch& step) override {
         current_ = &packet(batch);
@@ -235,8 +237,8 @@ class CudaBackend final : public Backend {
     }
     void attention(const DeviceBatch& batch, const AttentionArgs& args, Tensor q, const KvCache& kv,
                    Tensor out) override {
-        cuda::attention(stream_, view(batch), static_cast<const cuda::StepPacket&>(batch).attention(), args, q,
-                        static_cast<const CudaKv&>(kv).view(args.layer), out);
+        cuda::attention(stream_, view(batch), static_cast<const cuda::StepPacket&>(batch).attention(), args,
+                        q, static_cast<const CudaKv&>(kv).view(args.layer), out);
     }
     void gather_rows(const DeviceBatch& batch, Tensor x, Tensor out) override {
         cuda::gather_rows(stream_, view(batch), x, out);
@@ -258,13 +260,16 @@ class CudaBackend final : public Backend {
 
     std::unique_ptr<PackedExperts> stack_experts(
         std::vector<std::unique_ptr<PackedWeight>> experts) override {
-        const auto plain = [](const auto& e) { return dynamic_cast<const cuda::CudaWeight*>(e.get()) != nullptr; };
+        const auto plain = [](const auto& e) {
+            return dynamic_cast<const cuda::CudaWeight*>(e.get()) != nullptr;
+        };
         if (std::ranges::all_of(experts, plain))
             return std::make_unique<cuda::CudaExperts>(*this, std::move(experts));
         if (std::ranges::any_of(experts, plain))
-            throw Error(ErrorKind::input,
-                        "expected all experts of a layer in one form, found some with groups that the card's tiles "
-                        "cannot hold; use a file that quantizes them alike, or --device cpu");
+            throw Error(
+                ErrorKind::input,
+                "expected all experts of a layer in one form, found some with groups that the card's tiles "
+                "cannot hold; use a file that quantizes them alike, or --device cpu");
         auto tiled = std::make_unique<cuda::TiledExperts>(*this, std::move(experts));
         mixtures_.expect(*tiled);
         return tiled;
@@ -335,9 +340,9 @@ class CudaBackend final : public Backend {
     cuda::ExpertRunner mixtures_;
     std::unique_ptr<cuda::WeightLoader> loader_;
     Activations eight_bit_ = Activations::floating;  // of a weight packed so, for people
-    unsigned generation_ = 0;   // of the scratch memory that graphs hold addresses of
-    cuda::GraphCache graphs_;   // of operations without a step
-    cuda::StepPacket* current_ = nullptr;  // uploaded last: the one whose step is run
+    unsigned generation_ = 0;                        // of the scratch memory that graphs hold addresses of
+    cuda::GraphCache graphs_;                        // of operations without a step
+    cuda::StepPacket* current_ = nullptr;            // uploaded last: the one whose step is run
 };
 
 }  // namespace
@@ -347,7 +352,8 @@ std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options, std::stri
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, options.ordinal), "reading the card's properties");
     return std::make_unique<CudaBackend>(
-        options.ordinal, properties, cuda::usable_capability(properties.major, properties.minor, options.max_arch));
+        options.ordinal, properties,
+        cuda::usable_capability(properties.major, properties.minor, options.max_arch));
 }
 
 }  // namespace recto

@@ -1,8 +1,9 @@
 // 4- and 8-bit weights to 16-bit operands of a tensor core, in registers.
 //
 // FP16: an integer q < 1024 OR'ed into the mantissa of 1024 is 1024 + q; subtracting 1024 + z is exact, so
-// w = (q − z) · scale + offset is rounded once (twice with an offset's own rounding). BF16 has too few bits for that
-// trick to stay exact past the first step, so the scale is applied in FP32 and the result rounded once.
+// w = (q − z) · scale + offset is rounded once (twice with an offset's own rounding). BF16 has too few bits
+// for that trick to stay exact past the first step, so the scale is applied in FP32 and the result rounded
+// once.
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -53,16 +54,19 @@ struct RowGroup<__half> {
 
 template <>
 struct RowGroup<__nv_bfloat16> {
-    float scale, offset, zero;   // zero: 2^23 + z
-    float offset4;               // of 128 + q
+    float scale, offset, zero;  // zero: 2^23 + z
+    float offset4;              // of 128 + q
 
     __device__ static float wide(std::uint32_t bits, bool bf16) {
-        return bf16 ? __uint_as_float(bits << 16) : __half2float(__ushort_as_half(static_cast<unsigned short>(bits)));
+        return bf16 ? __uint_as_float(bits << 16)
+                    : __half2float(__ushort_as_half(static_cast<unsigned short>(bits)));
     }
     __device__ void set_scale(std::uint32_t bits, bool bf16) { scale = wide(bits, bf16); }
     __device__ void set_offset(std::uint32_t bits, bool bf16) { offset = wide(bits, bf16); }
     __device__ void set_zero(std::uint32_t z) { zero = __uint_as_float(0x4B000000U | z); }
-    __device__ void settle() { offset4 = fmaf(8388480.0F - zero, scale, offset); }  // −(128 + z) · scale + offset
+    __device__ void settle() {
+        offset4 = fmaf(8388480.0F - zero, scale, offset);
+    }  // −(128 + z) · scale + offset
 };
 
 // One word of a 4-bit tile: the A fragment of 16 inputs, rows of `r[0]` and `r[1]`.
@@ -80,7 +84,8 @@ __device__ inline void unpack_u4(std::uint32_t (&a)[4], std::uint32_t q, const R
     a[3] = as_bits(__hfma2(w3, r[1].scale, r[1].offset));
 }
 
-__device__ inline void unpack_u4(std::uint32_t (&a)[4], std::uint32_t q, const RowGroup<__nv_bfloat16> (&r)[2]) {
+__device__ inline void unpack_u4(std::uint32_t (&a)[4], std::uint32_t q,
+                                 const RowGroup<__nv_bfloat16> (&r)[2]) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
         const std::uint32_t pair = mask_or(q >> (4 * i), 0x000F000F, 0x43004300);  // 128 + q, twice

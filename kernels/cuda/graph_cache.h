@@ -1,5 +1,5 @@
-// Captured graphs by key. They hold addresses: of a batch's arrays, with which the cache lives, and of scratch memory,
-// whose moving makes a new generation.
+// Captured graphs by key. They hold addresses: of a batch's arrays, with which the cache lives, and of
+// scratch memory, whose moving makes a new generation.
 #pragma once
 #include <cuda_runtime.h>
 

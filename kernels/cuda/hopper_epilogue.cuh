@@ -1,5 +1,5 @@
-// What follows the sums of a tile: the parts that other blocks hold are added, then bias, gate or residual, and the
-// results are written row by row of the output through shared memory.
+// What follows the sums of a tile: the parts that other blocks hold are added, then bias, gate or residual,
+// and the results are written row by row of the output through shared memory.
 #pragma once
 #include "kernels/cuda/dequantize.cuh"
 #include "kernels/cuda/hopper_pipeline.cuh"
@@ -7,9 +7,11 @@
 
 namespace recto::cuda {
 
-constexpr int slice_tokens = 32;   // written at a time
-constexpr int slice_stride = 68;   // floats between tokens of a slice: no two lanes of a warp write one bank
-__host__ __device__ constexpr int slice_floats(int tokens) { return (tokens < slice_tokens ? tokens : slice_tokens) * slice_stride; }
+constexpr int slice_tokens = 32;  // written at a time
+constexpr int slice_stride = 68;  // floats between tokens of a slice: no two lanes of a warp write one bank
+__host__ __device__ constexpr int slice_floats(int tokens) {
+    return (tokens < slice_tokens ? tokens : slice_tokens) * slice_stride;
+}
 
 // Of one warpgroup, which holds 64 rows of the weight and all tokens of the tile:
 // d[4 j + 0 … 3] as wgmma.cuh says.
@@ -17,9 +19,9 @@ template <int Tokens>
 struct TileEpilogue {
     static constexpr int values = Tokens / 2;
     const HopperArgs& a;
-    float* slice;        // shared, [slice_tokens][slice_stride]
-    int group;           // 0 or 1: which 64 rows
-    int thread;          // 0 … 127
+    float* slice;  // shared, [slice_tokens][slice_stride]
+    int group;     // 0 or 1: which 64 rows
+    int thread;    // 0 … 127
 
     __device__ int warp_of() const { return thread / 32; }
     __device__ int lane() const { return thread % 32; }
@@ -30,10 +32,11 @@ struct TileEpilogue {
     }
 
   private:
-    // A tile that several blocks share belongs to the one that has its first inputs; the others leave their sums in
-    // `partials`, and the owner adds them in the order of the inputs. It rarely waits: a block meets the end of one
-    // tile at the beginning of its run and the beginning of another at its end. And it never waits in vain: blocks
-    // are no more than multiprocessors, so all of them run. False: another block will write the tile.
+    // A tile that several blocks share belongs to the one that has its first inputs; the others leave their
+    // sums in `partials`, and the owner adds them in the order of the inputs. It rarely waits: a block meets
+    // the end of one tile at the beginning of its run and the beginning of another at its end. And it never
+    // waits in vain: blocks are no more than multiprocessors, so all of them run. False: another block will
+    // write the tile.
     __device__ bool gather(float (&d)[values], const Piece& p) {
         if (p.first == 0 && p.last == a.w.chunks) return true;
         const int tile = p.token_tile * a.row_tiles + p.row_tile;
@@ -54,7 +57,8 @@ struct TileEpilogue {
             return false;
         }
         if (thread == 0) {
-            while (*static_cast<volatile unsigned*>(counter) != unsigned(last - owner)) {}
+            while (*static_cast<volatile unsigned*>(counter) != unsigned(last - owner)) {
+            }
             *counter = 0;
             __threadfence();
         }
@@ -117,7 +121,8 @@ struct TileEpilogue {
     }
     __device__ float4* residual_at(int block, int first, int token, int row) const {
         return reinterpret_cast<float4*>(static_cast<float*>(a.out.data) +
-                                         (long long)(first + token) * a.out.row_stride + block * block_rows + row);
+                                         (long long)(first + token) * a.out.row_stride + block * block_rows +
+                                         row);
     }
     __device__ void read_residual(float4 (&before)[fours], int block, int first) const {
 #pragma unroll
@@ -137,8 +142,9 @@ struct TileEpilogue {
                 const float* bias = a.bias + block * block_rows + row;
                 b = make_float4(bias[0], bias[1], bias[2], bias[3]);
             }
-            *residual_at(block, first, token, row) = make_float4(sum[i].x + (v.x + b.x), sum[i].y + (v.y + b.y),
-                                                                 sum[i].z + (v.z + b.z), sum[i].w + (v.w + b.w));
+            *residual_at(block, first, token, row) =
+                make_float4(sum[i].x + (v.x + b.x), sum[i].y + (v.y + b.y), sum[i].z + (v.z + b.z),
+                            sum[i].w + (v.w + b.w));
         }
     }
     __device__ void write_plain(int block, int first) const {
@@ -157,7 +163,8 @@ struct TileEpilogue {
             const int output = block * half + row;
             if (first + token >= a.tokens || output >= a.w.outputs) continue;
             float g[4], u[4];
-            *reinterpret_cast<float4*>(g) = *reinterpret_cast<const float4*>(slice + token * slice_stride + row);
+            *reinterpret_cast<float4*>(g) =
+                *reinterpret_cast<const float4*>(slice + token * slice_stride + row);
             *reinterpret_cast<float4*>(u) =
                 *reinterpret_cast<const float4*>(slice + token * slice_stride + half + row);
 #pragma unroll
@@ -183,8 +190,9 @@ struct TileEpilogue {
         const long long at = (long long)token * a.out.row_stride + output;
         // A segment may begin at any column, so the address decides and not the index.
         const std::size_t width = a.out.dtype == DType::f32 ? 4 : 2;
-        const bool whole = output + 4 <= a.w.outputs &&
-                           (reinterpret_cast<std::uintptr_t>(a.out.data) + std::size_t(at) * width) % (4 * width) == 0;
+        const bool whole =
+            output + 4 <= a.w.outputs &&
+            (reinterpret_cast<std::uintptr_t>(a.out.data) + std::size_t(at) * width) % (4 * width) == 0;
         if (a.out.dtype == DType::f32) {
             float* to = static_cast<float*>(a.out.data) + at;
             if (whole) {
@@ -200,13 +208,15 @@ struct TileEpilogue {
             return;
         }
         for (int i = 0; i < 4; ++i)
-            if (a.epilogue == Epilogue::add && output + i < a.w.outputs) e[i] += load(a.out.data, at + i, a.out.dtype);
+            if (a.epilogue == Epilogue::add && output + i < a.w.outputs)
+                e[i] += load(a.out.data, at + i, a.out.dtype);
         if (whole) {
             std::uint32_t pair[2];
             for (int i = 0; i < 2; ++i)
                 pair[i] = a.out.dtype == DType::f16 ? as_bits(__floats2half2_rn(e[2 * i], e[2 * i + 1]))
                                                     : bf16_pair(e[2 * i], e[2 * i + 1]);
-            *reinterpret_cast<uint2*>(static_cast<std::uint16_t*>(a.out.data) + at) = make_uint2(pair[0], pair[1]);
+            *reinterpret_cast<uint2*>(static_cast<std::uint16_t*>(a.out.data) + at) =
+                make_uint2(pair[0], pair[1]);
         } else {
             for (int i = 0; i < 4 && output + i < a.w.outputs; ++i)
                 store(a.out.data, at + i, a.out.dtype, e[i]);

@@ -7,8 +7,8 @@ namespace recto::cuda {
 
 // Scales of a thread's two rows, of group `index` of the stage at `at`.
 template <class T>
-__device__ void load_groups(RowGroup<T> (&r)[2], const HopperArgs& a, const StageLayout& layout, const std::uint8_t* at,
-                            int group, int thread, int index) {
+__device__ void load_groups(RowGroup<T> (&r)[2], const HopperArgs& a, const StageLayout& layout,
+                            const std::uint8_t* at, int group, int thread, int index) {
     const TileWeight& w = a.w;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {

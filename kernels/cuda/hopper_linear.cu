@@ -13,7 +13,8 @@ void launch_widths(cudaStream_t stream, Tensor x, const TileWeight& w, const Til
 
 void hopper_linear(cudaStream_t stream, Tensor x, const TileWeight& w, const TileOutput& output,
                    const LinearScratch& scratch, const TileShape& shape) {
-    assert(x.dtype == w.dtype && x.cols == w.cols && x.rows == output.out.rows && w.outputs == output.out.cols);
+    assert(x.dtype == w.dtype && x.cols == w.cols && x.rows == output.out.rows &&
+           w.outputs == output.out.cols);
     const bool half = w.dtype == DType::f16;
     switch (w.kind) {
         case TileKind::dense:

@@ -1,15 +1,16 @@
-// The matrix product of Hopper cards: D[outputs, tokens] = W · xᵀ, so that the weights are the operand that may come
-// from registers and few tokens still fill the tensor cores' rows.
+// The matrix product of Hopper cards: D[outputs, tokens] = W · xᵀ, so that the weights are the operand that
+// may come from registers and few tokens still fill the tensor cores' rows.
 //
 // One block of threads an SM: a producer thread keeps a ring of stages filled by the bulk copy engine
-// (hopper_pipeline.cuh); consumers unpack quantized weights, multiply (hopper_wide.cuh, hopper_thin.cuh) and write
-// (hopper_epilogue.cuh). Weights do not depend on the kernel before this one, so their first stages are asked for
-// before waiting for it (programmatic dependent launch): the memory stays busy through the small kernels between two
-// products.
+// (hopper_pipeline.cuh); consumers unpack quantized weights, multiply (hopper_wide.cuh, hopper_thin.cuh) and
+// write (hopper_epilogue.cuh). Weights do not depend on the kernel before this one, so their first stages are
+// asked for before waiting for it (programmatic dependent launch): the memory stays busy through the small
+// kernels between two products.
 //
-// Work is cut in one of three ways (choose_tile): whole tiles; every tile into equal runs of inputs; or equal runs of
-// chunks whatever tile they belong to ("stream-K", Osama et al. 2023). Sums of a tile shared by several blocks meet in
-// `partials` and are added in the order of the inputs, so that the same launch gives the same bits.
+// Work is cut in one of three ways (choose_tile): whole tiles; every tile into equal runs of inputs; or equal
+// runs of chunks whatever tile they belong to ("stream-K", Osama et al. 2023). Sums of a tile shared by
+// several blocks meet in `partials` and are added in the order of the inputs, so that the same launch gives
+// the same bits.
 #pragma once
 #include "kernels/cuda/hopper_thin.cuh"
 #include "kernels/cuda/hopper_wide.cuh"
@@ -17,7 +18,7 @@
 namespace recto::cuda {
 
 template <TileKind Kind, int Tokens>
-constexpr bool thin = Kind != TileKind::dense && Tokens <= 32;
+constexpr bool thin = Kind != TileKind::dense&& Tokens <= 32;
 template <TileKind Kind, int Tokens>
 constexpr int hopper_threads = 128 * (thin<Kind, Tokens> ? 5 : 3);
 
@@ -31,7 +32,8 @@ __global__ void __launch_bounds__(hopper_threads<Kind, Tokens>, 1)
     __shared__ __align__(16) float slices[2][slice_floats(Tokens)];
     const StageLayout layout = stage_layout<Kind>(Tokens, a.groups_a_chunk, a.w.mode);
     const std::uint32_t ring = std::uint32_t(__cvta_generic_to_shared(shared));
-    const std::uint32_t full = std::uint32_t(__cvta_generic_to_shared(barriers)), empty = full + most_stages * 8;
+    const std::uint32_t full = std::uint32_t(__cvta_generic_to_shared(barriers)),
+                        empty = full + most_stages * 8;
     let_next_start();
     if (threadIdx.x == 0) {
         for (int i = 0; i < a.stages; ++i) {
@@ -54,7 +56,9 @@ __global__ void __launch_bounds__(hopper_threads<Kind, Tokens>, 1)
     wait_for_previous();
     const TileEpilogue<Tokens> epilogue{a, slices[group], group, thread};
     if constexpr (thin<Kind, Tokens>)
-        ThinConsumer<Kind, T, Tokens>{a, ring, full, empty, shared, layout, epilogue, group, warpgroup / 2, thread}.run();
+        ThinConsumer<Kind, T, Tokens>{a,      ring,     full,  empty,         shared,
+                                      layout, epilogue, group, warpgroup / 2, thread}
+            .run();
     else
         WideConsumer<Kind, T, Tokens>{a, ring, full, empty, shared, layout, epilogue, group, thread}.run();
 #endif
@@ -62,8 +66,8 @@ __global__ void __launch_bounds__(hopper_threads<Kind, Tokens>, 1)
 
 template <TileKind Kind>
 int stages_for(const TileWeight& w, int tokens) {
-    return int(std::min<std::size_t>(ring_limit / stage_layout<Kind>(tokens, w.groups_a_chunk(), w.mode).bytes,
-                                     most_stages));
+    return int(std::min<std::size_t>(
+        ring_limit / stage_layout<Kind>(tokens, w.groups_a_chunk(), w.mode).bytes, most_stages));
 }
 
 template <TileKind Kind, class T, int Tokens>
@@ -84,16 +88,17 @@ void launch_hopper(cudaStream_t stream, Tensor x, const TileWeight& w, const Til
     a.chunks_a_group = std::max(1, w.group_size / chunk_k);
     while (a.group_shift < 3 && (16 << a.group_shift) < w.group_size)
         ++a.group_shift;
-    a.producers = Kind != TileKind::dense && w.mode == SecondPlane::none ? producer_warps - 1 : producer_warps;
+    a.producers =
+        Kind != TileKind::dense && w.mode == SecondPlane::none ? producer_warps - 1 : producer_warps;
     assert(shape.run == 0 || (std::size_t(shape.grid) * 2 * Tokens / 2 * 128 <= scratch.partial_floats &&
-                          std::size_t(a.row_tiles * a.token_tiles) * 2 <= scratch.counter_count));
+                              std::size_t(a.row_tiles * a.token_tiles) * 2 <= scratch.counter_count));
     const CUtensorMap x_map = tile_map(x.data, w.dtype, x.rows, x.cols, x.row_stride, Tokens);
     const CUtensorMap w_map =
         Kind == TileKind::dense ? tile_map(w.data, w.dtype, w.rows, w.cols, w.cols, dense_box_rows) : x_map;
     const std::size_t bytes =
         std::size_t(a.stages) * stage_layout<Kind>(Tokens, w.groups_a_chunk(), w.mode).bytes;
-    launch("linear", hopper_kernel<Kind, T, Tokens>, dim3(unsigned(shape.grid)), dim3(hopper_threads<Kind, Tokens>),
-           bytes, stream, a, x_map, w_map);
+    launch("linear", hopper_kernel<Kind, T, Tokens>, dim3(unsigned(shape.grid)),
+           dim3(hopper_threads<Kind, Tokens>), bytes, stream, a, x_map, w_map);
 }
 
 }  // namespace recto::cuda

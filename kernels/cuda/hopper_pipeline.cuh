@@ -1,5 +1,6 @@
-// The ring of stages of the Hopper product: its arguments, the run of work that a block takes, and the producer that
-// fills the ring by the bulk copy engine (PTX ISA: mbarrier, cp.async.bulk, cp.async.bulk.tensor).
+// The ring of stages of the Hopper product: its arguments, the run of work that a block takes, and the
+// producer that fills the ring by the bulk copy engine (PTX ISA: mbarrier, cp.async.bulk,
+// cp.async.bulk.tensor).
 #pragma once
 #include <algorithm>
 #include <cassert>
@@ -22,8 +23,8 @@ struct HopperArgs {
     Epilogue epilogue;
     const float* bias;
     LinearScratch scratch;
-    int tokens;       // rows of x
-    int row_tiles;    // of the weight
+    int tokens;     // rows of x
+    int row_tiles;  // of the weight
     int token_tiles;
     TileShape shape;
     int stages;
@@ -31,10 +32,10 @@ struct HopperArgs {
     __device__ Pieces pieces() const { return {row_tiles, token_tiles, w.chunks, shape, int(blockIdx.x)}; }
 
     // Of the scales, worked out by the host: a division costs a thread more than its products.
-    int groups_a_chunk;   // stored for 128 inputs
-    int chunks_a_group;   // 1, or more where groups are longer than 128
-    int group_shift;      // log2 of a group's fragments of 16 inputs, at most 3
-    int producers;        // warps that fill a stage
+    int groups_a_chunk;  // stored for 128 inputs
+    int chunks_a_group;  // 1, or more where groups are longer than 128
+    int group_shift;     // log2 of a group's fragments of 16 inputs, at most 3
+    int producers;       // warps that fill a stage
 };
 
 // Bytes of one stage: the weights of 128 rows, their scales, and the tokens.
@@ -42,7 +43,9 @@ struct StageLayout {
     std::uint32_t weights, scale, second, x, bytes;  // offsets, then the whole, a multiple of 1,024
 };
 
-__host__ __device__ constexpr int stage_k(int tokens) { return tokens >= 128 ? 64 : 128; }
+__host__ __device__ constexpr int stage_k(int tokens) {
+    return tokens >= 128 ? 64 : 128;
+}
 
 template <TileKind Kind>
 __host__ __device__ StageLayout stage_layout(int tokens, int groups_a_chunk, SecondPlane mode) {
@@ -84,14 +87,15 @@ __device__ inline void barrier_wait(std::uint32_t bar, std::uint32_t parity) {
         : "memory");
 }
 __device__ inline void copy_bulk(std::uint32_t to, const void* from, std::uint32_t bytes, std::uint32_t bar) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
-                 "l"(from), "r"(bytes), "r"(bar)
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+        "l"(from), "r"(bytes), "r"(bar)
+        : "memory");
 }
 __device__ inline void copy_box(std::uint32_t to, const CUtensorMap* map, int x, int y, std::uint32_t bar) {
     asm volatile(
-        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
-            to),
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
+        "[%4];" ::"r"(to),
         "l"(map), "r"(x), "r"(y), "r"(bar)
         : "memory");
 }
@@ -104,9 +108,9 @@ __device__ void give_registers() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
-// Four warps, one thread of each. Asking the copy engine for one part of a stage costs a thread about a hundred clocks,
-// and a stage has up to ten parts: one thread alone would be slower than the memory. So the warps share the parts, and
-// every one arrives at the stage's barrier with the bytes that it asked for.
+// Four warps, one thread of each. Asking the copy engine for one part of a stage costs a thread about a
+// hundred clocks, and a stage has up to ten parts: one thread alone would be slower than the memory. So the
+// warps share the parts, and every one arrives at the stage's barrier with the bytes that it asked for.
 constexpr int producer_warps = 4;
 
 template <TileKind Kind, int Tokens>
@@ -125,8 +129,8 @@ struct Producer {
 
     // Of this warp: two bulk copies a stage, or boxes of the piece at hand.
     const std::uint8_t* from[2] = {};
-    std::uint32_t bytes = 0;       // of one bulk copy
-    std::uint32_t unit = 0;        // bytes of a group's values, or of a stage's tiles
+    std::uint32_t bytes = 0;  // of one bulk copy
+    std::uint32_t unit = 0;   // bytes of a group's values, or of a stage's tiles
     int box_row = 0, half = 0;
 
     __device__ int group_of(int k) const {
@@ -163,7 +167,8 @@ struct Producer {
             barrier_expect(bar, std::uint32_t(Tokens) * stage_inputs * 2);
 #pragma unroll
             for (int t = 0; t < per; ++t)
-                copy_box(at + layout.x + std::uint32_t(t * Tokens) * 128, x_map, (k * per + t) * tile_k, box_row, bar);
+                copy_box(at + layout.x + std::uint32_t(t * Tokens) * 128, x_map, (k * per + t) * tile_k,
+                         box_row, bar);
         } else if constexpr (Kind == TileKind::dense) {
             constexpr int boxes = per * row_boxes;
             const int first = warp * boxes / 3, last = (warp + 1) * boxes / 3;
@@ -173,19 +178,23 @@ struct Producer {
                 // Of a gated weight boxes alternate: 32 gate rows, the 32 up rows that belong to them.
                 const int row = a.w.gated ? box_row + box / 2 * dense_box_rows + (box % 2) * half
                                           : box_row + box * dense_box_rows;
-                copy_box(at + layout.weights + std::uint32_t(t * tile_rows + box * dense_box_rows) * 128, w_map,
-                         (k * per + t) * tile_k, row, bar);
+                copy_box(at + layout.weights + std::uint32_t(t * tile_rows + box * dense_box_rows) * 128,
+                         w_map, (k * per + t) * tile_k, row, bar);
             }
         } else {
             const std::size_t offset = std::size_t(warp == 0 ? k : group_of(k)) * unit;
-            const std::uint32_t to = at + (warp == 0 ? layout.weights : warp == 1 ? layout.scale : layout.second);
+            const std::uint32_t to = at + (warp == 0   ? layout.weights
+                                           : warp == 1 ? layout.scale
+                                                       : layout.second);
             barrier_expect(bar, 2 * bytes);
             copy_bulk(to, from[0] + offset, bytes, bar);
             copy_bulk(to + bytes, from[1] + offset, bytes, bar);
         }
     }
 
-    __device__ bool idle() const { return Kind != TileKind::dense && warp == 2 && a.w.mode == SecondPlane::none; }
+    __device__ bool idle() const {
+        return Kind != TileKind::dense && warp == 2 && a.w.mode == SecondPlane::none;
+    }
 
     __device__ void run(std::uint32_t empty) {
         if (idle()) return;

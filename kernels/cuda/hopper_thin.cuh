@@ -1,7 +1,7 @@
-// Consumers of the Hopper product for quantized weights and few tokens. There memory is the bound, and unpacking takes
-// most of the instructions: wgmma's waits would leave the schedulers idle between them, so these warps use the
-// synchronous product (mma.sync), twice as many of them. Two teams of 128 weight rows take the chunks in turns; their
-// sums meet in shared memory, the first team's first.
+// Consumers of the Hopper product for quantized weights and few tokens. There memory is the bound, and
+// unpacking takes most of the instructions: wgmma's waits would leave the schedulers idle between them, so
+// these warps use the synchronous product (mma.sync), twice as many of them. Two teams of 128 weight rows
+// take the chunks in turns; their sums meet in shared memory, the first team's first.
 #pragma once
 #include <type_traits>
 
@@ -37,7 +37,8 @@ struct ThinConsumer {
         const std::uint32_t x = ring + stage * layout.bytes + layout.x + std::uint32_t(t * Tokens) * 128;
         const std::uint8_t* data = ring_data + stage * layout.bytes;
         constexpr int tile_bytes = block_rows * tile_k / (Kind == TileKind::u8 ? 1 : 2);
-        const auto* packed = reinterpret_cast<const uint4*>(data + layout.weights + (group * 2 + t) * tile_bytes);
+        const auto* packed =
+            reinterpret_cast<const uint4*>(data + layout.weights + (group * 2 + t) * tile_bytes);
         const int mask = (1 << a.group_shift) - 1;
         uint4 q[Kind == TileKind::u8 ? 2 : 1];
         if constexpr (Kind == TileKind::u4) {
@@ -47,14 +48,16 @@ struct ThinConsumer {
             q[1] = packed[thread / 32 * 64 + 32 + lane];
         }
         const auto* words = reinterpret_cast<const std::uint32_t*>(q);
-        // Row lane % 8 of the token's eight, 16 bytes at unit (lane / 8) of the half's four, swizzled by the row.
+        // Row lane % 8 of the token's eight, 16 bytes at unit (lane / 8) of the half's four, swizzled by the
+        // row.
         const std::uint32_t row = x + std::uint32_t(lane % 8) * 128;
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             std::uint32_t b[Tokens / 8][4];
 #pragma unroll
             for (int j = 0; j < Tokens / 8; ++j)
-                load_matrices(b[j], row + std::uint32_t(j) * 1024 + std::uint32_t(((h * 4 + lane / 8) ^ (lane % 8)) * 16));
+                load_matrices(b[j], row + std::uint32_t(j) * 1024 +
+                                        std::uint32_t(((h * 4 + lane / 8) ^ (lane % 8)) * 16));
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
                 const int i = 2 * h + e, k16 = t * 4 + i;
@@ -71,13 +74,15 @@ struct ThinConsumer {
         }
     }
 
-    // A whole chunk of 4-bit weights under one scale a row, FP16: the products are of q − z, exact integers, and the
-    // chunk's sums are scaled in FP32. Four instructions fewer a fragment, and nothing of the weight is rounded.
+    // A whole chunk of 4-bit weights under one scale a row, FP16: the products are of q − z, exact integers,
+    // and the chunk's sums are scaled in FP32. Four instructions fewer a fragment, and nothing of the weight
+    // is rounded.
     __device__ void chunk_u4(float (&d)[values]) const {
         const int lane = thread % 32, row = thread / 32 * 16 + lane / 4;
         const std::uint32_t at = ring + stage * layout.bytes;
         const std::uint8_t* data = ring_data + stage * layout.bytes;
-        const auto* packed = reinterpret_cast<const uint4*>(data + layout.weights + group * 2 * block_rows * tile_k / 2);
+        const auto* packed =
+            reinterpret_cast<const uint4*>(data + layout.weights + group * 2 * block_rows * tile_k / 2);
         const uint4 q[2] = {packed[thread], packed[thread + 128]};
         const auto* words = reinterpret_cast<const std::uint32_t*>(q);
         float scale[2];
@@ -86,7 +91,8 @@ struct ThinConsumer {
         for (int i = 0; i < 2; ++i) {
             const int n = group * block_rows + row + 8 * i;
             scale[i] = __half2float(reinterpret_cast<const __half*>(data + layout.scale)[n]);
-            const std::uint32_t z = a.w.mode == SecondPlane::none ? std::uint32_t(a.w.zero) : (data + layout.second)[n];
+            const std::uint32_t z =
+                a.w.mode == SecondPlane::none ? std::uint32_t(a.w.zero) : (data + layout.second)[n];
             low[i] = RowGroup<__half>::twice(0xE400U | z);
             high[i] = RowGroup<__half>::twice(0xD400U | z << 4);
         }
@@ -149,7 +155,9 @@ struct ThinConsumer {
         });
     }
 
-    __device__ void pair_sync() const { asm volatile("bar.sync %0, 256;" ::"r"(group + 3) : "memory"); }
+    __device__ void pair_sync() const {
+        asm volatile("bar.sync %0, 256;" ::"r"(group + 3) : "memory");
+    }
 
     __device__ void run() {
         Pieces pieces = a.pieces();

@@ -2,6 +2,7 @@
 #include "kernels/cuda/hopper_launch.cuh"
 
 namespace recto::cuda {
-template void launch_widths<TileKind::u4, __nv_bfloat16>(cudaStream_t, Tensor, const TileWeight&, const TileOutput&,
-                                              const LinearScratch&, const TileShape&);
+template void launch_widths<TileKind::u4, __nv_bfloat16>(cudaStream_t, Tensor, const TileWeight&,
+                                                         const TileOutput&, const LinearScratch&,
+                                                         const TileShape&);
 }  // namespace recto::cuda

@@ -3,5 +3,5 @@
 
 namespace recto::cuda {
 template void launch_widths<TileKind::u4, __half>(cudaStream_t, Tensor, const TileWeight&, const TileOutput&,
-                                              const LinearScratch&, const TileShape&);
+                                                  const LinearScratch&, const TileShape&);
 }  // namespace recto::cuda

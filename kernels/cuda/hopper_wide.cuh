@@ -1,5 +1,6 @@
-// Consumers of the Hopper product for any number of tokens: two warpgroups, 64 weight rows each, multiply by wgmma. The
-// weights come from shared memory when dense, else unpacked in registers while the products before still run.
+// Consumers of the Hopper product for any number of tokens: two warpgroups, 64 weight rows each, multiply by
+// wgmma. The weights come from shared memory when dense, else unpacked in registers while the products before
+// still run.
 #pragma once
 #include "kernels/cuda/hopper_epilogue.cuh"
 #include "kernels/cuda/hopper_groups.cuh"
@@ -24,13 +25,14 @@ struct WideConsumer {
     __device__ int lane() const { return thread % 32; }
 
     // The products of 64 inputs: tile `t` of the stage, which is tile `k_tile` of its chunk.
-    __device__ void step(float (&d)[values], std::uint32_t (&regs)[4][4], RowGroup<T> (&r)[2], int t, int k_tile,
-                         int& accumulate) {
+    __device__ void step(float (&d)[values], std::uint32_t (&regs)[4][4], RowGroup<T> (&r)[2], int t,
+                         int k_tile, int& accumulate) {
         const std::uint32_t at = ring + stage * layout.bytes;
         const std::uint8_t* data = ring_data + stage * layout.bytes;
         const std::uint32_t x = at + layout.x + std::uint32_t(t * Tokens) * 128;
         if constexpr (Kind == TileKind::dense) {
-            const std::uint32_t w = at + layout.weights + std::uint32_t(t * tile_rows + group * block_rows) * 128;
+            const std::uint32_t w =
+                at + layout.weights + std::uint32_t(t * tile_rows + group * block_rows) * 128;
             wgmma_fence();
 #pragma unroll
             for (int i = 0; i < 4; ++i) {

@@ -90,7 +90,8 @@ struct Frequencies {  // by value in the launch: a captured graph keeps its own 
 };
 
 void embed(cudaStream_t stream, const BatchView& batch, const WeightView& table, float scale, Tensor out);
-void embed_tiles(cudaStream_t stream, const BatchView& batch, const TiledWeight& table, float scale, Tensor out);
+void embed_tiles(cudaStream_t stream, const BatchView& batch, const TiledWeight& table, float scale,
+                 Tensor out);
 void rms_norm(cudaStream_t stream, Tensor x, const float* weight, float eps, Tensor out);
 void linear(cudaStream_t stream, Tensor x, const WeightView& weight, Epilogue epilogue, Tensor out);
 void rope_table(cudaStream_t stream, const BatchView& batch, const Frequencies& f, float factor, Tensor out);

@@ -21,8 +21,8 @@
 
 namespace recto::cuda {
 
-// What this build's code for the card was compiled for, 10 major + minor: code made for an older card and translated by
-// the driver runs on a new one, without what only the new one has.
+// What this build's code for the card was compiled for, 10 major + minor: code made for an older card and
+// translated by the driver runs on a new one, without what only the new one has.
 int compiled_capability();
 // Whether that code holds the wait: without it the attribute would let kernels overlap freely.
 bool programmatic_launches();

@@ -24,7 +24,8 @@ __device__ void dot_rows(float (&acc)[tokens_a_warp], const Tensor& x, long long
         const float value = weight_at(part, row, k, w.cols);
         const int input = part.order ? part.order[k] : k;
         for (int t = 0; t < tokens_a_warp; ++t)
-            if (t < tokens) acc[t] = fmaf(value, load(x.data, (first + t) * x.row_stride + input, x.dtype), acc[t]);
+            if (t < tokens)
+                acc[t] = fmaf(value, load(x.data, (first + t) * x.row_stride + input, x.dtype), acc[t]);
     }
     const float bias = part.bias ? part.bias[row] : 0.0F;
     for (int t = 0; t < tokens_a_warp; ++t)
@@ -54,8 +55,8 @@ __global__ void linear_kernel(Tensor x, WeightView w, Epilogue epilogue, Tensor 
     }
 }
 
-// The token of a row: given, or drawn by the step before, on the card. A row that is not finite drew −1: its sequence
-// ends when the host sees it, and this row is dropped.
+// The token of a row: given, or drawn by the step before, on the card. A row that is not finite drew −1: its
+// sequence ends when the host sees it, and this row is dropped.
 __device__ int token_of(const BatchView& batch, int row) {
     const int from = batch.token_from[row];
     return from < 0 ? batch.token_ids[row] : max(batch.drawn[from], 0);
@@ -92,8 +93,9 @@ __device__ float tile_weight(const TileWeight& w, int row, int k) {
         const unsigned short bits = static_cast<const unsigned short*>(p)[plane];
         return w.planes_bf16 ? __uint_as_float(unsigned(bits) << 16) : __half2float(__ushort_as_half(bits));
     };
-    const float zero = w.mode == SecondPlane::zero_u8 ? float(static_cast<const unsigned char*>(w.second)[plane])
-                                                      : float(w.zero);
+    const float zero = w.mode == SecondPlane::zero_u8
+                           ? float(static_cast<const unsigned char*>(w.second)[plane])
+                           : float(w.zero);
     const float offset = w.mode == SecondPlane::offset_16 ? value(w.second) : 0.0F;
     return fmaf(float(q) - zero, value(w.scale), offset);
 }
@@ -103,14 +105,17 @@ __global__ void embed_tiles_kernel(BatchView batch, TileWeight table, float scal
     wait_for_previous();
     const int row = token_of(batch, int(blockIdx.x));
     for (int k = int(threadIdx.x); k < table.cols; k += int(blockDim.x))
-        store(out.data, (long long)blockIdx.x * out.row_stride + k, out.dtype, tile_weight(table, row, k) * scale);
+        store(out.data, (long long)blockIdx.x * out.row_stride + k, out.dtype,
+              tile_weight(table, row, k) * scale);
 }
 
 }  // namespace
 
-void embed_tiles(cudaStream_t stream, const BatchView& batch, const TiledWeight& table, float scale, Tensor out) {
+void embed_tiles(cudaStream_t stream, const BatchView& batch, const TiledWeight& table, float scale,
+                 Tensor out) {
     assert(table.segments().size() == 1 && !table.permuted());
-    // Not by launch(): the step's first kernel starts when its packet is in place, and so do all that follow it.
+    // Not by launch(): the step's first kernel starts when its packet is in place, and so do all that follow
+    // it.
     embed_tiles_kernel<<<unsigned(out.rows), 256, 0, stream>>>(batch, table.segments()[0].tile, scale, out);
     check_launch("embed");
 }

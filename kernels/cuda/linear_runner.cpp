@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t counter_count = std::size_t(1) << 16;
 constexpr int widest_tile = 256;
-// Of 16-bit rows at a time: enough for full-speed products, and a part of it is still in the second-level cache when
-// it is read.
+// Of 16-bit rows at a time: enough for full-speed products, and a part of it is still in the second-level
+// cache when it is read.
 constexpr std::size_t most_unpacked_bytes = std::size_t(64) << 20;
 
 std::size_t unpacked_bytes_of(const TileWeight& w, int blocks) {
@@ -26,10 +26,12 @@ void LinearRunner::expect(const TiledWeight& weight) {
     eight_.expect(weight);
     widest_input_ = std::max(widest_input_, weight.cols());
     for (const auto& s : weight.segments()) {
-        if (s.tile.gated || !weight.interleaved()) widest_pair_ = std::max<std::int64_t>(widest_pair_, weight.rows());
+        if (s.tile.gated || !weight.interleaved())
+            widest_pair_ = std::max<std::int64_t>(widest_pair_, weight.rows());
         if (s.tile.kind != TileKind::dense)
-            unpacked_bytes_ = std::max({unpacked_bytes_, unpacked_bytes_of(s.tile, 1),
-                                        std::min(most_unpacked_bytes, unpacked_bytes_of(s.tile, s.tile.blocks))});
+            unpacked_bytes_ =
+                std::max({unpacked_bytes_, unpacked_bytes_of(s.tile, 1),
+                          std::min(most_unpacked_bytes, unpacked_bytes_of(s.tile, s.tile.blocks))});
     }
 }
 
@@ -37,7 +39,8 @@ bool LinearRunner::reserve(std::int64_t max_rows) {
     bool moved = eight_.reserve(max_rows);
     if (max_rows > own_dense_rows) lt_.prepare();
     if (!partials_.data()) {
-        partials_ = DeviceMemory(std::size_t(multiprocessors_) * 2 * 2 * widest_tile / 2 * 128 * sizeof(float));
+        partials_ =
+            DeviceMemory(std::size_t(multiprocessors_) * 2 * 2 * widest_tile / 2 * 128 * sizeof(float));
         counters_ = DeviceMemory(counter_count * sizeof(unsigned));
         check(cudaMemset(counters_.data(), 0, counters_.bytes()), "clearing counters");
         moved = true;
@@ -63,18 +66,21 @@ std::size_t LinearRunner::pair_offset() const {
     return (std::size_t(reserved_rows_ * reserved_input_) * 2 + 255) / 256 * 256;
 }
 
-Tensor LinearRunner::scratch_rows(std::int64_t rows, std::int64_t cols, DType dtype, std::size_t offset) const {
+Tensor LinearRunner::scratch_rows(std::int64_t rows, std::int64_t cols, DType dtype,
+                                  std::size_t offset) const {
     assert(offset + std::size_t(rows * cols) * 2 <= rows_.bytes());
     return {rows_.at(offset), dtype, rows, cols, cols};
 }
 
-void LinearRunner::run(cudaStream_t stream, Tensor x, const TiledWeight& weight, Epilogue epilogue, Tensor out) {
+void LinearRunner::run(cudaStream_t stream, Tensor x, const TiledWeight& weight, Epilogue epilogue,
+                       Tensor out) {
     assert(x.cols == weight.cols() && x.rows == out.rows);
     assert(x.rows <= reserved_rows_);
     const bool gated = epilogue == Epilogue::silu_mul || epilogue == Epilogue::gelu_mul;
     const bool aligned = x.row_stride % 8 == 0 && reinterpret_cast<std::uintptr_t>(x.data) % 16 == 0;
     const bool apart = gated && !weight.interleaved();
-    const Tensor whole = apart ? scratch_rows(x.rows, weight.rows(), weight.activation(), pair_offset()) : out;
+    const Tensor whole =
+        apart ? scratch_rows(x.rows, weight.rows(), weight.activation(), pair_offset()) : out;
     for (const auto& s : weight.segments()) {
         Tensor in = x;
         if (s.order || x.dtype != weight.activation() || !aligned) {
@@ -87,8 +93,8 @@ void LinearRunner::run(cudaStream_t stream, Tensor x, const TiledWeight& weight,
     if (apart) gate_rows(stream, whole, epilogue, out);
 }
 
-void LinearRunner::run_segment(cudaStream_t stream, Tensor x, const TiledWeight::Segment& s, Epilogue epilogue,
-                               Tensor out) {
+void LinearRunner::run_segment(cudaStream_t stream, Tensor x, const TiledWeight::Segment& s,
+                               Epilogue epilogue, Tensor out) {
     const TileWeight& w = s.tile;
     const bool eight = EightBit::serves(w, x.rows);
     const std::int64_t own_rows = w.kind == TileKind::dense ? own_dense_rows : own_quantized_rows();
@@ -117,7 +123,8 @@ void LinearRunner::run_segment(cudaStream_t stream, Tensor x, const TiledWeight:
     gate_rows(stream, both, epilogue, out);
 }
 
-void LinearRunner::run_own(cudaStream_t stream, Tensor x, const TileWeight& w, const TileOutput& output) const {
+void LinearRunner::run_own(cudaStream_t stream, Tensor x, const TileWeight& w,
+                           const TileOutput& output) const {
     const LinearScratch scratch{static_cast<float*>(partials_.data()), partials_.bytes() / sizeof(float),
                                 static_cast<unsigned*>(counters_.data()), counter_count};
     if (path_ == LinearPath::hopper)
@@ -126,11 +133,12 @@ void LinearRunner::run_own(cudaStream_t stream, Tensor x, const TileWeight& w, c
         general_linear(stream, x, w, output, scratch, choose_general_tile(w, x.rows, multiprocessors_));
 }
 
-void LinearRunner::run_unpacked(cudaStream_t stream, Tensor x, const TiledWeight::Segment& s, Epilogue epilogue,
-                                Tensor out) {
+void LinearRunner::run_unpacked(cudaStream_t stream, Tensor x, const TiledWeight::Segment& s,
+                                Epilogue epilogue, Tensor out) {
     const TileWeight& w = s.tile;
     const int width = w.gated ? block_rows / 2 : block_rows;  // outputs of a block
-    const int most = int(std::min<std::size_t>(unpacked_.bytes() / unpacked_bytes_of(w, 1), std::size_t(w.blocks)));
+    const int most =
+        int(std::min<std::size_t>(unpacked_.bytes() / unpacked_bytes_of(w, 1), std::size_t(w.blocks)));
     assert(most > 0);
     for (int block = 0; block < w.blocks; block += most) {
         const int n = std::min(most, w.blocks - block), first = block * width;

@@ -12,11 +12,11 @@ namespace recto::cuda {
 
 // Dense products of more rows than this go through cuBLASLt.
 constexpr std::int64_t own_dense_rows = 32;
-// Where products have no wgmma, quantized ones of more rows than this too, by way of 16-bit rows: there unpacking once
-// for every 64 rows costs more than writing the weight out and reading it back.
+// Where products have no wgmma, quantized ones of more rows than this too, by way of 16-bit rows: there
+// unpacking once for every 64 rows costs more than writing the weight out and reading it back.
 constexpr std::int64_t own_general_rows = 128;
-// On Hopper too where rows are many (2,048 rows of Llama-2-7B's layer on an H200: 1,280 us by way of 16-bit rows, 1,315 by
-// the own product).
+// On Hopper too where rows are many (2,048 rows of Llama-2-7B's layer on an H200: 1,280 us by way of 16-bit
+// rows, 1,315 by the own product).
 constexpr std::int64_t own_hopper_rows = 1024;
 
 // Which instructions the card's products use.
@@ -31,7 +31,8 @@ class LinearRunner {
 
     // Says what a weight's products will need, when it is packed; nothing is allocated.
     void expect(const TiledWeight& weight);
-    // Makes room for products of up to `max_rows` rows. True if memory moved: captured graphs that used it are void.
+    // Makes room for products of up to `max_rows` rows. True if memory moved: captured graphs that used it
+    // are void.
     bool reserve(std::int64_t max_rows);
     void run(cudaStream_t stream, Tensor x, const TiledWeight& weight, Epilogue epilogue, Tensor out);
     // Without cuBLASLt the own products take every number of rows.
@@ -41,10 +42,12 @@ class LinearRunner {
     std::int64_t own_quantized_rows() const {
         return path_ == LinearPath::hopper ? own_hopper_rows : own_general_rows;
     }
-    void run_segment(cudaStream_t stream, Tensor x, const TiledWeight::Segment& s, Epilogue epilogue, Tensor out);
+    void run_segment(cudaStream_t stream, Tensor x, const TiledWeight::Segment& s, Epilogue epilogue,
+                     Tensor out);
     void run_own(cudaStream_t stream, Tensor x, const TileWeight& w, const TileOutput& output) const;
     // A quantized weight some blocks at a time as 16-bit rows, and cuBLASLt.
-    void run_unpacked(cudaStream_t stream, Tensor x, const TiledWeight::Segment& s, Epilogue epilogue, Tensor out);
+    void run_unpacked(cudaStream_t stream, Tensor x, const TiledWeight::Segment& s, Epilogue epilogue,
+                      Tensor out);
     std::size_t pair_offset() const;
     Tensor scratch_rows(std::int64_t rows, std::int64_t cols, DType dtype, std::size_t offset) const;
 
@@ -53,8 +56,8 @@ class LinearRunner {
     LtMatmul lt_;
     EightBit eight_{lt_};
     DeviceMemory partials_, counters_, rows_;
-    DeviceMemory unpacked_;  // 16-bit rows of a weight on their way to cuBLASLt
-    std::size_t unpacked_bytes_ = 0;  // wanted
+    DeviceMemory unpacked_;                            // 16-bit rows of a weight on their way to cuBLASLt
+    std::size_t unpacked_bytes_ = 0;                   // wanted
     std::int64_t widest_input_ = 0, widest_pair_ = 0;  // columns of copied inputs and of gate|up results
     std::int64_t reserved_rows_ = 0, reserved_input_ = 0, reserved_pair_ = 0;
 };

@@ -17,12 +17,12 @@ constexpr std::size_t workspace_bytes = 64U << 20;  // what NVIDIA advises for H
 
 void check_lt(cublasStatus_t status, const char* doing) {
     if (status != CUBLAS_STATUS_SUCCESS)
-        throw Error(ErrorKind::runtime, std::string("cuBLASLt: ") + doing + " failed with status " +
-                                            std::to_string(int(status)));
+        throw Error(ErrorKind::runtime,
+                    std::string("cuBLASLt: ") + doing + " failed with status " + std::to_string(int(status)));
 }
 
-// FP8 sums stay in the tensor cores, which keep about 14 bits of them, instead of being moved to FP32 registers every
-// 128 inputs: NVIDIA's "fast accumulation".
+// FP8 sums stay in the tensor cores, which keep about 14 bits of them, instead of being moved to FP32
+// registers every 128 inputs: NVIDIA's "fast accumulation".
 constexpr std::int8_t fast_fp8_sums = 1;
 
 cudaDataType_t type_of(DType d) {
@@ -53,11 +53,12 @@ std::uint32_t alignment_of(const void* p) {
 struct Library {
     void* handle = nullptr;
     std::string error;
-#define RECTO_LT_FUNCTIONS(X)                                                                          \
-    X(cublasLtCreate)                                                                                  \
-    X(cublasLtDestroy) X(cublasLtMatmul) X(cublasLtMatmulAlgoGetHeuristic) X(cublasLtMatmulDescCreate) \
-        X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute) X(cublasLtMatrixLayoutCreate)   \
-            X(cublasLtMatrixLayoutDestroy) X(cublasLtMatmulPreferenceCreate)                           \
+#define RECTO_LT_FUNCTIONS(X)                                                                        \
+    X(cublasLtCreate)                                                                                \
+    X(cublasLtDestroy)                                                                               \
+    X(cublasLtMatmul) X(cublasLtMatmulAlgoGetHeuristic) X(cublasLtMatmulDescCreate)                  \
+        X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute) X(cublasLtMatrixLayoutCreate) \
+            X(cublasLtMatrixLayoutDestroy) X(cublasLtMatmulPreferenceCreate)                         \
                 X(cublasLtMatmulPreferenceDestroy) X(cublasLtMatmulPreferenceSetAttribute)
 #define X(name) decltype(&::name) name = nullptr;
     RECTO_LT_FUNCTIONS(X)
@@ -72,8 +73,8 @@ struct Library {
                     std::to_string(CUDART_VERSION / 1000) + " or add its folder to LD_LIBRARY_PATH";
             return;
         }
-#define X(name)                                                                    \
-    name = reinterpret_cast<decltype(&::name)>(dlsym(handle, #name));              \
+#define X(name)                                                       \
+    name = reinterpret_cast<decltype(&::name)>(dlsym(handle, #name)); \
     if (!name) error = file + " has no function " #name ": another version was expected";
         RECTO_LT_FUNCTIONS(X)
 #undef X
@@ -93,8 +94,8 @@ struct Shape {
 };
 
 Shape shape_of(const Tensor& x, const Tensor& out, bool add, bool scaled) {
-    return {x.rows, out.cols, x.cols, x.row_stride, out.row_stride, x.dtype, out.dtype, add, scaled,
-            alignment_of(out.data)};
+    return {x.rows,  out.cols,  x.cols, x.row_stride, out.row_stride,
+            x.dtype, out.dtype, add,    scaled,       alignment_of(out.data)};
 }
 
 struct Plan {
@@ -162,22 +163,23 @@ struct LtMatmul::Impl {
     }
 
     void set_scales(const Plan& p, const Scales& scales) const {
-        check_lt(lt.cublasLtMatmulDescSetAttribute(p.product, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &scales.weight,
-                                                   sizeof scales.weight),
+        check_lt(lt.cublasLtMatmulDescSetAttribute(p.product, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
+                                                   &scales.weight, sizeof scales.weight),
                  "giving a product its scales");
         check_lt(lt.cublasLtMatmulDescSetAttribute(p.product, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &scales.x,
                                                    sizeof scales.x),
                  "giving a product its scales");
     }
 
-    void enqueue(cudaStream_t stream, const Plan& p, Tensor x, const void* weight, Tensor out, bool add) const {
+    void enqueue(cudaStream_t stream, const Plan& p, Tensor x, const void* weight, Tensor out,
+                 bool add) const {
         const float one = 1.0F, beta = add ? 1.0F : 0.0F;
         const std::int32_t whole_one = 1, whole_zero = 0;
         const bool integers = x.dtype == DType::i8;
         const void* alpha = integers ? static_cast<const void*>(&whole_one) : &one;
         check_lt(lt.cublasLtMatmul(handle, p.product, alpha, weight, p.weight, x.data, p.x,
-                                   integers ? static_cast<const void*>(&whole_zero) : &beta, out.data, p.out, out.data,
-                                   p.out, &p.algorithm, workspace.data(), workspace_bytes, stream),
+                                   integers ? static_cast<const void*>(&whole_zero) : &beta, out.data, p.out,
+                                   out.data, p.out, &p.algorithm, workspace.data(), workspace_bytes, stream),
                  "a product");
     }
 
@@ -200,18 +202,22 @@ struct LtMatmul::Impl {
                 set_scales(p, scales);
             }
             const auto n = [](std::int64_t v) { return std::uint64_t(v); };
-            check_lt(lt.cublasLtMatrixLayoutCreate(&p.weight, type_of(s.in), n(s.inputs), n(s.outputs), s.inputs),
-                     "describing a matrix");
+            check_lt(
+                lt.cublasLtMatrixLayoutCreate(&p.weight, type_of(s.in), n(s.inputs), n(s.outputs), s.inputs),
+                "describing a matrix");
             check_lt(lt.cublasLtMatrixLayoutCreate(&p.x, type_of(s.in), n(s.inputs), n(s.rows), s.x_stride),
                      "describing a matrix");
-            check_lt(lt.cublasLtMatrixLayoutCreate(&p.out, type_of(s.out), n(s.outputs), n(s.rows), s.out_stride),
-                     "describing a matrix");
+            check_lt(
+                lt.cublasLtMatrixLayoutCreate(&p.out, type_of(s.out), n(s.outputs), n(s.rows), s.out_stride),
+                "describing a matrix");
             cublasLtMatmulPreference_t preference = nullptr;
             check_lt(lt.cublasLtMatmulPreferenceCreate(&preference), "choosing an algorithm");
             lt.cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                     &workspace_bytes, sizeof workspace_bytes);
-            for (const auto side : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
-                lt.cublasLtMatmulPreferenceSetAttribute(preference, side, &s.out_alignment, sizeof s.out_alignment);
+            for (const auto side :
+                 {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+                lt.cublasLtMatmulPreferenceSetAttribute(preference, side, &s.out_alignment,
+                                                        sizeof s.out_alignment);
             cublasLtMatmulHeuristicResult_t best{};
             int found = 0;
             const cublasStatus_t status = lt.cublasLtMatmulAlgoGetHeuristic(

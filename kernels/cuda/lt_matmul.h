@@ -23,19 +23,20 @@ class LtMatmul {
     const char* missing() const;
     // out = x · Wᵀ, or out += with `add`. W [outputs, x.cols] of x's type, row-major:
     //     16-bit types   out of that type or FP32; FP32 sums
-    //     f8_e4m3        out of a 16-bit type or FP32; sums of the tensor cores' own width (see fast_fp8_sums)
-    //     i8             out i32, not added to; exact sums
-    // Of 8-bit types x.cols, outputs and the distance of rows are multiples of 16. Error(runtime) when the library
-    // refuses the shape.
+    //     f8_e4m3        out of a 16-bit type or FP32; sums of the tensor cores' own width (see
+    //     fast_fp8_sums) i8             out i32, not added to; exact sums
+    // Of 8-bit types x.cols, outputs and the distance of rows are multiples of 16. Error(runtime) when the
+    // library refuses the shape.
     void run(cudaStream_t stream, Tensor x, const void* weight, Tensor out, bool add);
 
     struct Scales {
         const float* x = nullptr;       // [x.rows]
         const float* weight = nullptr;  // [outputs]
     };
-    // out = Σ · scales.x[row] · scales.weight[output] (+ out) of f8_e4m3. False, with nothing enqueued, where the
-    // library has no such product for the card: before CUDA 12.9, and on others than Hopper.
-    bool run_scaled(cudaStream_t stream, Tensor x, const void* weight, Tensor out, bool add, const Scales& scales);
+    // out = Σ · scales.x[row] · scales.weight[output] (+ out) of f8_e4m3. False, with nothing enqueued, where
+    // the library has no such product for the card: before CUDA 12.9, and on others than Hopper.
+    bool run_scaled(cudaStream_t stream, Tensor x, const void* weight, Tensor out, bool add,
+                    const Scales& scales);
 
   private:
     struct Impl;

@@ -32,7 +32,8 @@ __device__ long long source_row(int n, int r, BlockHalf half, long long rows) {
 }
 
 __device__ bool mine(int r, BlockHalf half) {
-    return half == BlockHalf::whole || half == BlockHalf::both || (half == BlockHalf::gate) == (r < block_rows / 2);
+    return half == BlockHalf::whole || half == BlockHalf::both ||
+           (half == BlockHalf::gate) == (r < block_rows / 2);
 }
 
 __device__ unsigned integer_at(const LogicalPlanes& p, long long row, long long k) {
@@ -57,7 +58,8 @@ __global__ void tiles_kernel(LogicalPlanes p, TileKind kind, int chunks, std::by
     const int tile = place / warp / halves / 4;
     const int g = lane / 4, t = lane % 4;
     if (!mine(16 * w + g, half)) return;
-    const long long rows[2] = {source_row(n, 16 * w + g, half, p.rows), source_row(n, 16 * w + g + 8, half, p.rows)};
+    const long long rows[2] = {source_row(n, 16 * w + g, half, p.rows),
+                               source_row(n, 16 * w + g + 8, half, p.rows)};
     unsigned words[4];
     if (kind == TileKind::u4) {
         for (int i = 0; i < 4; ++i) {
@@ -100,7 +102,8 @@ __global__ void planes_kernel(LogicalPlanes p, int groups, SecondPlane mode, boo
     if (mode == SecondPlane::zero_u8)
         static_cast<unsigned char*>(second)[at] = inside ? p.zero_point[from] : 0;
     else if (mode == SecondPlane::offset_16)
-        static_cast<unsigned short*>(second)[at] = inside ? narrow(load(p.offset, from, p.offset_dtype), bf16) : 0;
+        static_cast<unsigned short*>(second)[at] =
+            inside ? narrow(load(p.offset, from, p.offset_dtype), bf16) : 0;
 }
 
 }  // namespace

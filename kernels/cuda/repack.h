@@ -5,7 +5,8 @@
 
 namespace recto::cuda {
 
-// Which rows of a block a part fills: all, or of a gated weight its gate half, its up half, or both from one part.
+// Which rows of a block a part fills: all, or of a gated weight its gate half, its up half, or both from one
+// part.
 enum class BlockHalf : std::uint8_t { whole, gate, up, both };
 
 struct TilePlanes {  // device memory of one segment
@@ -14,7 +15,8 @@ struct TilePlanes {  // device memory of one segment
     void* second = nullptr;
 };
 
-// Writes blocks `first_block` … of the segment that `shape` describes (kind, chunks, groups, mode, dtype, planes).
+// Writes blocks `first_block` … of the segment that `shape` describes (kind, chunks, groups, mode, dtype,
+// planes).
 void repack(cudaStream_t stream, const LogicalPlanes& from, const TileWeight& shape, const TilePlanes& to,
             int first_block, BlockHalf half);
 

@@ -35,7 +35,8 @@ __global__ void rms_norm_kernel(Tensor x, const float* weight, float eps, Tensor
 __global__ void gather_kernel(const int* rows, Tensor x, Tensor out) {
     let_next_start();
     wait_for_previous();
-    const long long in = (long long)rows[blockIdx.x] * x.row_stride, to = (long long)blockIdx.x * out.row_stride;
+    const long long in = (long long)rows[blockIdx.x] * x.row_stride,
+                    to = (long long)blockIdx.x * out.row_stride;
     for (int i = int(threadIdx.x); i < x.cols; i += threads)
         store(out.data, to + i, out.dtype, load(x.data, in + i, x.dtype));
 }
@@ -85,10 +86,11 @@ __global__ void argmax_kernel(Tensor logits, int valid, int* ids) {
     if (threadIdx.x == 0) ids[blockIdx.x] = broken ? -1 : best_id[0];
 }
 
-// Rows of FP32 held in registers between the two passes; 16-bit results. Few rows take more threads each: their time is
-// that of one load after the other.
+// Rows of FP32 held in registers between the two passes; 16-bit results. Few rows take more threads each:
+// their time is that of one load after the other.
 template <int norm_threads>
-__global__ void __launch_bounds__(norm_threads) norm_rows_kernel(Tensor x, const float* weight, float eps, Tensor out) {
+__global__ void __launch_bounds__(norm_threads)
+    norm_rows_kernel(Tensor x, const float* weight, float eps, Tensor out) {
     __shared__ float scratch[33];
     let_next_start();
     wait_for_previous();
@@ -104,7 +106,8 @@ __global__ void __launch_bounds__(norm_threads) norm_rows_kernel(Tensor x, const
     }
     const float inverse = 1.0F / sqrtf(block_sum(square, scratch) / float(x.cols) + eps);
     const bool half = out.dtype == DType::f16;
-    auto* to = reinterpret_cast<uint2*>(static_cast<unsigned short*>(out.data) + (long long)blockIdx.x * out.row_stride);
+    auto* to = reinterpret_cast<uint2*>(static_cast<unsigned short*>(out.data) +
+                                        (long long)blockIdx.x * out.row_stride);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
         const int at = int(threadIdx.x) + i * norm_threads;
@@ -119,14 +122,16 @@ __global__ void __launch_bounds__(norm_threads) norm_rows_kernel(Tensor x, const
 __global__ void gate_kernel(Tensor both, Epilogue epilogue, Tensor out) {
     let_next_start();
     wait_for_previous();
-    const long long row = (long long)blockIdx.y * both.row_stride, to = (long long)blockIdx.y * out.row_stride;
+    const long long row = (long long)blockIdx.y * both.row_stride,
+                    to = (long long)blockIdx.y * out.row_stride;
     const bool pairs = out.cols % 2 == 0 && both.row_stride % 2 == 0 && out.row_stride % 2 == 0 &&
                        both.dtype == out.dtype && out.dtype != DType::f32;
     if (pairs) {
         const int i = int(blockIdx.x) * threads + int(threadIdx.x);
         if (i >= out.cols / 2) return;
         const bool half = out.dtype == DType::f16;
-        const auto* in = reinterpret_cast<const unsigned*>(static_cast<const unsigned short*>(both.data) + row);
+        const auto* in =
+            reinterpret_cast<const unsigned*>(static_cast<const unsigned short*>(both.data) + row);
         const float2 g = unpair(in[i], half);
         // The up half may begin at an odd pair only if out.cols is odd, which `pairs` excludes.
         const float2 u = unpair(in[out.cols / 2 + i], half);
@@ -136,7 +141,8 @@ __global__ void gate_kernel(Tensor both, Epilogue epilogue, Tensor out) {
     }
     for (int i = int(blockIdx.x) * threads + int(threadIdx.x); i < out.cols; i += int(gridDim.x) * threads)
         store(out.data, to + i, out.dtype,
-              gate(load(both.data, row + i, both.dtype), epilogue) * load(both.data, row + out.cols + i, both.dtype));
+              gate(load(both.data, row + i, both.dtype), epilogue) *
+                  load(both.data, row + out.cols + i, both.dtype));
 }
 
 __global__ void bias_kernel(Tensor x, const float* bias) {
@@ -159,8 +165,8 @@ __global__ void columns_kernel(Tensor x, const int* order, Tensor out) {
 
 void rms_norm(cudaStream_t stream, Tensor x, const float* weight, float eps, Tensor out) {
     const dim3 grid(unsigned(x.rows));
-    const bool fours = x.dtype == DType::f32 && out.dtype != DType::f32 && x.cols % 4 == 0 && x.row_stride % 4 == 0 &&
-                       out.row_stride % 4 == 0;
+    const bool fours = x.dtype == DType::f32 && out.dtype != DType::f32 && x.cols % 4 == 0 &&
+                       x.row_stride % 4 == 0 && out.row_stride % 4 == 0;
     if (fours && x.cols <= 16 * 256 && x.rows > 64)
         launch("rms_norm", norm_rows_kernel<256>, grid, dim3(256), 0, stream, x, weight, eps, out);
     else if (fours && x.cols <= 16 * 1024)
@@ -170,11 +176,13 @@ void rms_norm(cudaStream_t stream, Tensor x, const float* weight, float eps, Ten
 }
 
 void gather_rows(cudaStream_t stream, const BatchView& batch, Tensor x, Tensor out) {
-    launch("gather_rows", gather_kernel, dim3(unsigned(out.rows)), dim3(threads), 0, stream, batch.logit_rows, x, out);
+    launch("gather_rows", gather_kernel, dim3(unsigned(out.rows)), dim3(threads), 0, stream, batch.logit_rows,
+           x, out);
 }
 
 void argmax(cudaStream_t stream, Tensor logits, int valid_cols, int* ids) {
-    launch("argmax", argmax_kernel, dim3(unsigned(logits.rows)), dim3(threads), 0, stream, logits, valid_cols, ids);
+    launch("argmax", argmax_kernel, dim3(unsigned(logits.rows)), dim3(threads), 0, stream, logits, valid_cols,
+           ids);
 }
 
 void add(cudaStream_t stream, Tensor x, Tensor delta) {
@@ -183,7 +191,8 @@ void add(cudaStream_t stream, Tensor x, Tensor delta) {
 
 void gate_rows(cudaStream_t stream, Tensor both, Epilogue epilogue, Tensor out) {
     const auto blocks = unsigned((out.cols / 2 + threads - 1) / threads + 1);
-    launch("gate", gate_kernel, dim3(blocks, unsigned(out.rows)), dim3(threads), 0, stream, both, epilogue, out);
+    launch("gate", gate_kernel, dim3(blocks, unsigned(out.rows)), dim3(threads), 0, stream, both, epilogue,
+           out);
 }
 
 void add_bias(cudaStream_t stream, Tensor x, const float* bias) {

@@ -73,7 +73,9 @@ void wait_for(cudaEvent_t event, const char* what) {
 }  // namespace
 
 StepPacket::StepPacket(Backend& backend, const BatchLimits& limits, int multiprocessors, int compute_major)
-    : limits_(limits), attention_(backend, limits, multiprocessors, compute_major), known_(std::size_t(limits.max_sequences)) {
+    : limits_(limits),
+      attention_(backend, limits, multiprocessors, compute_major),
+      known_(std::size_t(limits.max_sequences)) {
     const auto rows = std::size_t(limits.max_rows), sequences = std::size_t(limits.max_sequences),
                outputs = std::size_t(limits.max_outputs);
     const std::size_t table_ints = sequences * std::size_t(limits.max_blocks);
@@ -101,8 +103,9 @@ StepPacket::StepPacket(Backend& backend, const BatchLimits& limits, int multipro
     view_.table_stride = limits.max_blocks;
     view_.work = attention_.view(plan_);
 
-    packet_bytes_ = (5 * rows + outputs * (1 + draw_ints) + 6 * sequences + 1 + table_ints + attention_.packet_ints()) *
-                    sizeof(int);
+    packet_bytes_ =
+        (5 * rows + outputs * (1 + draw_ints) + 6 * sequences + 1 + table_ints + attention_.packet_ints()) *
+        sizeof(int);
     landing_ = backend.allocate(packet_bytes_);
     try {
         for (Upload& u : uploads_) {

@@ -56,7 +56,6 @@ class StepPacket final : public DeviceBatch {
         cudaEvent_t arrived = nullptr;
     };
 
-
     void place_tables(const StepBatch& step);  // fills table_rows_, and makes room for what is new
     void release();
 

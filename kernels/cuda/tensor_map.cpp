@@ -9,22 +9,25 @@
 namespace recto::cuda {
 namespace {
 
-// From the driver that is running, so that nothing links against libcuda: a machine without one starts all the same.
+// From the driver that is running, so that nothing links against libcuda: a machine without one starts all
+// the same.
 using Encode = decltype(&cuTensorMapEncodeTiled);
 Encode encoder() {
     static const Encode encode = [] {
         void* entry = nullptr;
         cudaDriverEntryPointQueryResult found{};
 #if CUDART_VERSION >= 12050
-        check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found),
+        check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault,
+                                               &found),
               "asking the driver for tensor maps");
 #else
         check(cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &entry, cudaEnableDefault, &found),
               "asking the driver for tensor maps");
 #endif
         if (found != cudaDriverEntryPointSuccess || entry == nullptr)
-            throw Error(ErrorKind::runtime, "the NVIDIA driver is too old: version 525 (CUDA 12.0) or newer was "
-                                            "expected; update it, or use --device cpu");
+            throw Error(ErrorKind::runtime,
+                        "the NVIDIA driver is too old: version 525 (CUDA 12.0) or newer was "
+                        "expected; update it, or use --device cpu");
         return reinterpret_cast<Encode>(entry);
     }();
     return encode;
@@ -32,8 +35,8 @@ Encode encoder() {
 
 }  // namespace
 
-CUtensorMap tile_map(const void* data, DType dtype, std::int64_t rows, std::int64_t cols, std::int64_t row_stride,
-                     int box_rows) {
+CUtensorMap tile_map(const void* data, DType dtype, std::int64_t rows, std::int64_t cols,
+                     std::int64_t row_stride, int box_rows) {
     assert(dtype == DType::f16 || dtype == DType::bf16);
     CUtensorMap map{};
     const cuuint64_t size[2] = {cuuint64_t(cols), cuuint64_t(rows)};

@@ -6,10 +6,10 @@ namespace recto::cuda {
 namespace {
 
 // Estimates are in clocks of one SM of an H200 (132 SMs at 1.8 GHz, 4.2 TB/s: 17.7 bytes a clock and SM).
-constexpr double bytes_a_clock = 17.7;  // from memory, when all SMs ask
+constexpr double bytes_a_clock = 17.7;     // from memory, when all SMs ask
 constexpr double most_bytes_a_clock = 40;  // that one SM can take, when few ask
-constexpr double block_overhead = 2500;  // prologue and epilogue of a block
-constexpr double l2_bytes_a_clock = 40;  // of partial sums
+constexpr double block_overhead = 2500;    // prologue and epilogue of a block
+constexpr double l2_bytes_a_clock = 40;    // of partial sums
 
 double weight_bytes(const TileProblem& w) {  // of 128 rows and 128 inputs
     constexpr double cells = 2.0 * block_rows * chunk_k;
@@ -47,7 +47,8 @@ TileShape choose_cut(const TileProblem& w, int multiprocessors) {
         double clocks = 0;
         const double partial = 2.0 * block_rows * tokens * 4 / l2_bytes_a_clock;
         if (goes_on) {
-            const std::int64_t run = std::max<std::int64_t>(2, (tiles * chunks + multiprocessors - 1) / multiprocessors);
+            const std::int64_t run =
+                std::max<std::int64_t>(2, (tiles * chunks + multiprocessors - 1) / multiprocessors);
             s.run = int(run);
             s.grid = int((tiles * chunks + run - 1) / run);
             clocks = double(run) * chunk_clocks(w, tokens, bytes_a_clock) + block_overhead + 2 * partial;
@@ -65,8 +66,9 @@ TileShape choose_cut(const TileProblem& w, int multiprocessors) {
             const std::int64_t full = tiles / multiprocessors, rest = tiles % multiprocessors;
             clocks = double(full * chunks) * chunk_clocks(w, tokens, bytes_a_clock) + block_overhead;
             if (rest > 0)
-                clocks += double(chunks) *
-                          chunk_clocks(w, tokens, std::min(most_bytes_a_clock, bytes_a_clock * sms / double(rest)));
+                clocks +=
+                    double(chunks) *
+                    chunk_clocks(w, tokens, std::min(most_bytes_a_clock, bytes_a_clock * sms / double(rest)));
         }
         if (best.tokens == 0 || clocks < least) {
             best = s;
@@ -77,13 +79,14 @@ TileShape choose_cut(const TileProblem& w, int multiprocessors) {
     while (narrow < 256 && narrow < rows)
         narrow *= 2;
     for (const int tokens : {narrow, narrow / 2}) {
-        if (tokens < 8 || (tokens < narrow && tokens < 128)) continue;  // narrower only where two tiles may pay
+        if (tokens < 8 || (tokens < narrow && tokens < 128))
+            continue;  // narrower only where two tiles may pay
         consider(tokens, 1, false);
         for (const std::int64_t splits : {2, 3, 4, 5, 6, 8})
             consider(tokens, splits, false);
-        // With several tiles of tokens, whole tiles in step share what they read of x and of the weights in the
-        // second-level cache; runs that go on lose more by that than their even ends gain (1,540 against 1,315 us for
-        // the 4-bit products of Llama-2-7B's layer at 2,048 rows).
+        // With several tiles of tokens, whole tiles in step share what they read of x and of the weights in
+        // the second-level cache; runs that go on lose more by that than their even ends gain (1,540 against
+        // 1,315 us for the 4-bit products of Llama-2-7B's layer at 2,048 rows).
         if (tokens >= rows) consider(tokens, 1, true);
     }
     return best;

@@ -1,5 +1,5 @@
-// How a matrix product over tiled weights is cut into blocks of threads: pure arithmetic on the shape, so that it can be
-// printed, and tested without a card.
+// How a matrix product over tiled weights is cut into blocks of threads: pure arithmetic on the shape, so
+// that it can be printed, and tested without a card.
 #pragma once
 #include <cstdint>
 
@@ -13,7 +13,7 @@ namespace recto::cuda {
 
 constexpr int block_rows = 64;  // of the weight, a block of tiles
 constexpr int tile_k = 64;
-constexpr int chunk_k = 128;    // inputs are padded to it
+constexpr int chunk_k = 128;               // inputs are padded to it
 constexpr int tile_rows = 2 * block_rows;  // of one block of threads
 
 enum class TileKind : std::uint8_t { dense, u4, u8 };
@@ -22,7 +22,8 @@ struct TileShape {
     int tokens = 0;  // columns of D a block of threads holds: 8, 16, 32, 64, 128, 256
     int grid = 0;    // blocks launched
     int run = 0;     // chunks of 128 inputs a block takes; 0: whole tiles, one after another
-    int splits = 0;  // blocks that share a tile, run chunks each; 0 with run > 0: runs go on into the next tile
+    int splits =
+        0;  // blocks that share a tile, run chunks each; 0 with run > 0: runs go on into the next tile
 };
 
 struct TileProblem {
@@ -47,7 +48,8 @@ struct Pieces {
     int block;
     int at, end;  // runs that go on: chunk numbers; else tile numbers
 
-    RECTO_HOST_DEVICE Pieces(int row_tiles_, int token_tiles, int chunks_, const TileShape& shape_, int block_)
+    RECTO_HOST_DEVICE Pieces(int row_tiles_, int token_tiles, int chunks_, const TileShape& shape_,
+                             int block_)
         : row_tiles(row_tiles_), chunks(chunks_), shape(shape_), block(block_) {
         const int tiles = row_tiles * token_tiles;
         if (goes_on()) {
@@ -84,7 +86,8 @@ struct Pieces {
         return true;
     }
 
-    // The blocks that share a tile: the owner, which has its first inputs, up to the last, in the order of the inputs.
+    // The blocks that share a tile: the owner, which has its first inputs, up to the last, in the order of
+    // the inputs.
     RECTO_HOST_DEVICE int owner(int tile) const {
         return shape.splits > 0 ? tile * shape.splits : tile * chunks / shape.run;
     }

@@ -1,16 +1,16 @@
 // Matrix products over tiled weights: the layout that both tensor-core kernels read, and what a launch needs.
 //
-// A segment is a run of a weight's output rows that share one stored form. Its rows are cut into blocks of 64, its
-// inputs padded to a multiple of 128. Quantized integers lie as
+// A segment is a run of a weight's output rows that share one stored form. Its rows are cut into blocks of
+// 64, its inputs padded to a multiple of 128. Quantized integers lie as
 //     [block][k tile of 64][warp w of 4][lane][16 bytes]          4 bit: 2,048 bytes a tile
 //     [block][k tile of 64][warp w][half h of 2][lane][16 bytes]  8 bit: 4,096 bytes a tile
-// so that a lane's 16 bytes are its operands of four (8 bit: two) successive m16·k16 fragments of the tensor cores:
-// with lane = 4 g + t, rows 16 w + g and 16 w + g + 8 at k = 2 t, 2 t + 1, 2 t + 8, 2 t + 9 (PTX ISA, "matrix fragments
-// for mma.m16n8k16"; wgmma's A is the same). A 4-bit word holds, from bit 0, the pair's first elements
-// of (row g, 2t) (row g + 8, 2t) (row g, 2t + 8) (row g + 8, 2t + 8) and in bits 16 … 31 their second ones: one mask
-// gives a pair in the two halves of a register (the layout and the conversion by magic numbers follow the idea of
-// Kim et al., "Who says elephants can't run" (2022), and Frantar et al., "MARLIN" (2024)).
-// Scales lie as [block][group][64 rows]: what one stage of a pipeline needs is contiguous.
+// so that a lane's 16 bytes are its operands of four (8 bit: two) successive m16·k16 fragments of the tensor
+// cores: with lane = 4 g + t, rows 16 w + g and 16 w + g + 8 at k = 2 t, 2 t + 1, 2 t + 8, 2 t + 9 (PTX ISA,
+// "matrix fragments for mma.m16n8k16"; wgmma's A is the same). A 4-bit word holds, from bit 0, the pair's
+// first elements of (row g, 2t) (row g + 8, 2t) (row g, 2t + 8) (row g + 8, 2t + 8) and in bits 16 … 31 their
+// second ones: one mask gives a pair in the two halves of a register (the layout and the conversion by magic
+// numbers follow the idea of Kim et al., "Who says elephants can't run" (2022), and Frantar et al., "MARLIN"
+// (2024)). Scales lie as [block][group][64 rows]: what one stage of a pipeline needs is contiguous.
 //
 // A block of a gated weight holds 32 gate rows, then the 32 up rows that belong to them.
 #pragma once
@@ -43,9 +43,9 @@ struct TileWeight {  // device pointers
     const void* second = nullptr;
     bool planes_bf16 = false;  // scale and offset are bfloat16, else FP16
     SecondPlane mode = SecondPlane::none;
-    int zero = 0;            // subtracted from q where mode is not zero_u8
+    int zero = 0;  // subtracted from q where mode is not zero_u8
     int group_size = 128;
-    int groups = 0;          // stored a block
+    int groups = 0;  // stored a block
     // What products of many rows round weight and activations to: f8_e4m3 or i8 (eight_bit.h); f32: nothing.
     DType eight = DType::f32;
     const float* row_scale = nullptr;  // [rows] of what `eight` makes of the weight, in logical order
@@ -54,7 +54,7 @@ struct TileWeight {  // device pointers
 };
 
 struct TileOutput {
-    Tensor out;                  // [x rows, outputs]
+    Tensor out;  // [x rows, outputs]
     Epilogue epilogue = Epilogue::store;
     const float* bias = nullptr;  // [rows] of the segment, in logical order
 };

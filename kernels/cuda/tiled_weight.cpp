@@ -51,12 +51,16 @@ bool alike(const WeightRows& a, const WeightRows& b, DType activation) {
 // Dense rows in another 16-bit type, rounded once: FP32 files, and the odd FP16 tensor of a BF16 model.
 class NarrowedRows final : public WeightRows {
   public:
-    NarrowedRows(const WeightRows& rows, DType dtype) : rows_(rows), form_(rows.form()) { form_.dense = dtype; }
+    NarrowedRows(const WeightRows& rows, DType dtype) : rows_(rows), form_(rows.form()) {
+        form_.dense = dtype;
+    }
     std::int64_t rows() const override { return rows_.rows(); }
     std::int64_t cols() const override { return rows_.cols(); }
     const WeightForm& form() const override { return form_; }
     void read(std::int64_t, std::int64_t, const WeightPlanes&) const override { assert(false); }
-    void read_f32(std::int64_t first, std::int64_t n, float* out) const override { rows_.read_f32(first, n, out); }
+    void read_f32(std::int64_t first, std::int64_t n, float* out) const override {
+        rows_.read_f32(first, n, out);
+    }
     void read_dense(std::int64_t first, std::int64_t n, void* out) const override {
         std::vector<float> wide(std::size_t(n * cols()));
         rows_.read_f32(first, n, wide.data());
@@ -100,16 +104,17 @@ bool TiledWeight::suits(std::span<const WeightRows* const> parts, const PackOpti
     });
 }
 
-TiledWeight::TiledWeight(WeightLoader& loader, std::span<const WeightRows* const> parts, const PackOptions& options)
+TiledWeight::TiledWeight(WeightLoader& loader, std::span<const WeightRows* const> parts,
+                         const PackOptions& options)
     : cols_(parts[0]->cols()), activation_(options.activation) {
-    interleaved_ = options.gated && parts.size() <= 2 && (parts.size() == 1 || alike(*parts[0], *parts[1], activation_));
+    interleaved_ =
+        options.gated && parts.size() <= 2 && (parts.size() == 1 || alike(*parts[0], *parts[1], activation_));
     std::vector<Plan> plans;
     for (const WeightRows* part : parts) {
         assert(part->cols() == cols_);
         const bool dense = !part->form().grouped;
-        const bool joins =
-            !plans.empty() && alike(*plans.back().parts[0], *part, activation_) &&
-            (interleaved_ || dense || plans.back().parts.back()->rows() % block_rows == 0);
+        const bool joins = !plans.empty() && alike(*plans.back().parts[0], *part, activation_) &&
+                           (interleaved_ || dense || plans.back().parts.back()->rows() % block_rows == 0);
         if (!joins) {
             plans.emplace_back();
             plans.back().segment.first_output = int(rows_);
@@ -160,10 +165,13 @@ TiledWeight::TiledWeight(WeightLoader& loader, std::span<const WeightRows* const
     load(loader, plans);
     loader.seal(*memory_);
     const WeightForm& f = parts[0]->form();
-    name_ = std::string(f.source_name) + (f.grouped ? (kind_of(f) == TileKind::u4 ? ", 4-bit tiles" : ", 8-bit tiles") : "") +
-            ", " + dtype_name(activation_) + " activations" +
-            (f.grouped && eight_bit_type(options.mode) != DType::f32 ? " (" + activations_name(options.mode) + ")" : "") +
-            ", tensor cores";
+    name_ =
+        std::string(f.source_name) +
+        (f.grouped ? (kind_of(f) == TileKind::u4 ? ", 4-bit tiles" : ", 8-bit tiles") : "") + ", " +
+        dtype_name(activation_) + " activations" +
+        (f.grouped && eight_bit_type(options.mode) != DType::f32 ? " (" + activations_name(options.mode) + ")"
+                                                                 : "") +
+        ", tensor cores";
 }
 
 void TiledWeight::load(WeightLoader& loader, const std::vector<Plan>& plans) {
@@ -171,7 +179,8 @@ void TiledWeight::load(WeightLoader& loader, const std::vector<Plan>& plans) {
         Segment s = plan.segment;
         TileWeight& t = s.tile;
         t.data = memory_->at(plan.data);
-        const bool bias = std::ranges::any_of(plan.parts, [](const WeightRows* p) { return !p->bias().empty(); });
+        const bool bias =
+            std::ranges::any_of(plan.parts, [](const WeightRows* p) { return !p->bias().empty(); });
         if (bias) s.bias = reinterpret_cast<const float*>(memory_->at(plan.bias));
         const auto order = plan.parts[0]->input_permutation();
         if (!order.empty()) {
@@ -184,7 +193,8 @@ void TiledWeight::load(WeightLoader& loader, const std::vector<Plan>& plans) {
             planes.second = t.mode == SecondPlane::none ? nullptr : memory_->at(plan.second);
             t.scale = planes.scale;
             t.second = planes.second;
-            if (t.eight != DType::f32) t.row_scale = reinterpret_cast<const float*>(memory_->at(plan.row_scale));
+            if (t.eight != DType::f32)
+                t.row_scale = reinterpret_cast<const float*>(memory_->at(plan.row_scale));
         }
         std::size_t row = 0;
         int block = 0;
@@ -203,15 +213,16 @@ void TiledWeight::load(WeightLoader& loader, const std::vector<Plan>& plans) {
                 else
                     loader.load_dense(NarrowedRows(part, activation_), to);
             } else {
-                const BlockHalf half = !interleaved_              ? BlockHalf::whole
-                                       : plan.parts.size() == 1   ? BlockHalf::both
-                                       : i == 0                   ? BlockHalf::gate
-                                                                  : BlockHalf::up;
+                const BlockHalf half = !interleaved_            ? BlockHalf::whole
+                                       : plan.parts.size() == 1 ? BlockHalf::both
+                                       : i == 0                 ? BlockHalf::gate
+                                                                : BlockHalf::up;
                 const bool last = i + 1 == plan.parts.size();  // all of the segment lies in its tiles then
-                loader.load_grouped(part, [t, planes, block, half, last](const LogicalPlanes& p, cudaStream_t stream) {
-                    repack(stream, p, t, planes, block, half);
-                    if (last && t.eight != DType::f32) find_row_scales(stream, t);
-                });
+                loader.load_grouped(
+                    part, [t, planes, block, half, last](const LogicalPlanes& p, cudaStream_t stream) {
+                        repack(stream, p, t, planes, block, half);
+                        if (last && t.eight != DType::f32) find_row_scales(stream, t);
+                    });
                 if (half == BlockHalf::whole) block += int(ceil_div(part.rows(), block_rows));
             }
             row += n;

@@ -20,7 +20,8 @@ class TiledWeight final : public PackedWeight {
         const std::int32_t* order = nullptr;  // act-order: element k meets input order[k]
     };
 
-    // Whether the parts can be held this way; why not (odd widths, FP32 activations) is no error: plain kernels run.
+    // Whether the parts can be held this way; why not (odd widths, FP32 activations) is no error: plain
+    // kernels run.
     static bool suits(std::span<const WeightRows* const> parts, const PackOptions& options);
     TiledWeight(WeightLoader& loader, std::span<const WeightRows* const> parts, const PackOptions& options);
 
@@ -30,7 +31,8 @@ class TiledWeight final : public PackedWeight {
     std::string describe() const override { return name_; }
     const std::vector<Segment>& segments() const { return segments_; }
     DType activation() const { return activation_; }
-    // Gate and up rows share blocks. A gated weight of unlike parts is not: its products are gated afterwards.
+    // Gate and up rows share blocks. A gated weight of unlike parts is not: its products are gated
+    // afterwards.
     bool interleaved() const { return interleaved_; }
     bool permuted() const { return permuted_; }
     bool eight_bit() const {  // products of many rows are of 8 bits, of some parts at least

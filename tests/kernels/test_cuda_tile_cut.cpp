@@ -1,5 +1,5 @@
-// How a card's products are cut, checked without a card by counting: every chunk of every tile belongs to one block,
-// and what blocks that share a tile rely on holds.
+// How a card's products are cut, checked without a card by counting: every chunk of every tile belongs to one
+// block, and what blocks that share a tile rely on holds.
 #include <map>
 #include <set>
 
@@ -20,9 +20,10 @@ struct Shape {
     int weight_rows, inputs;
 };
 // Llama-2-7B's and Llama-3-8B's layers, an embedding, odd and tiny ones.
-constexpr Shape shapes[] = {{"q|k|v", 12288, 4096}, {"o", 4096, 4096},       {"gate|up", 22016, 4096},
-                            {"down", 4096, 11008},  {"GQA q|k|v", 6144, 4096}, {"down 14336", 4096, 14336},
-                            {"vocabulary", 128256, 4096}, {"one block", 40, 64},  {"three blocks", 180, 700}};
+constexpr Shape shapes[] = {
+    {"q|k|v", 12288, 4096},       {"o", 4096, 4096},         {"gate|up", 22016, 4096},
+    {"down", 4096, 11008},        {"GQA q|k|v", 6144, 4096}, {"down 14336", 4096, 14336},
+    {"vocabulary", 128256, 4096}, {"one block", 40, 64},     {"three blocks", 180, 700}};
 
 TileProblem problem_of(const Shape& s, TileKind kind, std::int64_t rows) {
     return {kind, kind == TileKind::u4, (s.weight_rows + block_rows - 1) / block_rows,
@@ -62,8 +63,8 @@ class TestCudaTileCut : public QObject {
         });
     }
 
-    // The owner of a shared tile waits for the others: they must run beside it, none may wait before it has left its
-    // own part, and each has one place for such a part.
+    // The owner of a shared tile waits for the others: they must run beside it, none may wait before it has
+    // left its own part, and each has one place for such a part.
     void sharersLeaveTheirPartFirst() {
         int shared = 0;
         every_cut([&shared](const TileProblem& p, const TileShape& s) {
