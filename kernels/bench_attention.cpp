@@ -48,19 +48,6 @@ constexpr AttentionBench benches[] = {
     {"prefill 256 at 16384, 32/8x128", gqa, 1, 256, 16384},
 };
 
-// Bytes a second of a copy on the device, read and written counted.
-double copy_rate(Backend& backend) {
-    KvShape shape;
-    shape.blocks = 2;
-    shape.layers = 1;
-    shape.kv_heads = 32;
-    shape.block_size = 1 << 17;
-    shape.head_dim = 128;  // 2 GiB a block
-    const auto kv = backend.make_kv(shape);
-    backend.copy_block(*kv, 0, 1);
-    return 2.0 * double(shape.block_bytes()) / time_of(backend, [&] { backend.copy_block(*kv, 0, 1); });
-}
-
 class AttentionRun {
   public:
     AttentionRun(Backend& backend, const AttentionBench& b) : backend_(backend), b_(b) {

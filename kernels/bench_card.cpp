@@ -89,20 +89,6 @@ const std::vector<Product>& products() {
     return list;
 }
 
-// Bytes read and written by a copy of 1 GiB, a second.
-double copy_bytes_s(Backend& backend) {
-    KvShape shape;
-    shape.blocks = 2;
-    shape.layers = 64;
-    shape.kv_heads = 64;
-    shape.block_size = 1024;
-    shape.head_dim = 64;
-    const auto kv = backend.make_kv(shape);
-    const double seconds = time_of(
-        backend, [&] { backend.copy_block(*kv, 0, 1); }, 0.05);
-    return 2.0 * double(shape.block_bytes()) / seconds;
-}
-
 struct Rows {
     std::unique_ptr<Buffer> memory;
     Tensor tensor;
@@ -123,6 +109,18 @@ struct Rows {
 
 }  // namespace
 
+double copy_rate(Backend& backend) {
+    KvShape shape;
+    shape.blocks = 2;
+    shape.layers = 1;
+    shape.kv_heads = 32;
+    shape.block_size = 1 << 17;
+    shape.head_dim = 128;  // 2 GiB a block
+    const auto kv = backend.make_kv(shape);
+    backend.copy_block(*kv, 0, 1);
+    return 2.0 * double(shape.block_bytes()) / time_of(backend, [&] { backend.copy_block(*kv, 0, 1); });
+}
+
 void bench_card(Backend& backend, const std::string& filter, const Printer& shown) {
     constexpr DType dtype = DType::f16;
     if (backend.activation_dtype(dtype) != dtype) return;
@@ -131,7 +129,7 @@ void bench_card(Backend& backend, const std::string& filter, const Printer& show
     };
     if (!filter.empty() && filter.find("7B") == std::string::npos) return;
     Printer print = shown;
-    print.top.read_bytes_s = copy_bytes_s(backend);
+    print.top.read_bytes_s = copy_rate(backend);
     {
         const RandomDense weight(8192, 8192, dtype);
         const WeightRows* parts[] = {&weight};

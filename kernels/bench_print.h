@@ -80,6 +80,10 @@ class FilledRows final : public WeightRows {
 // Linears of a model of a billion weights for one row, over more layers than a cache holds.
 void bench_large(Backend& backend, const std::string& filter, const Printer& print);
 
+// Bytes a second of a copy of 2 GiB on the device, read and written counted: what a card's timings are held
+// against.
+double copy_rate(Backend& backend);
+
 // The products of a 7B layer on a card, one row to thousands.
 void bench_card(Backend& backend, const std::string& filter, const Printer& print);
 

@@ -3,21 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/check.h"
+#include "kernels/check_16.h"
 
 namespace recto {
 namespace {
-
-std::uint16_t narrow(float v, DType d) {
-    return d == DType::f16 ? f32_to_f16(v) : f32_to_bf16(v);
-}
-float widen(std::uint16_t v, DType d) {
-    return d == DType::f16 ? f16_to_f32(v) : bf16_to_f32(v);
-}
-
-bool gated(const LinearCase& c) {
-    return c.epilogue == Epilogue::silu_mul || c.epilogue == Epilogue::gelu_mul;
-}
 
 double gate(double x, Epilogue kind) {
     if (kind == Epilogue::silu_mul) return x / (1.0 + std::exp(-x));
@@ -63,8 +52,9 @@ EightRow eight_weight(const WeightRows& w, std::int64_t row, DType activation, b
     w.read(row, 1, planes);
     const DType held = activation == DType::bf16 && f.scale == ScaleForm::bf16 ? DType::bf16 : DType::f16;
     for (std::size_t g = 0; g < scale.size(); ++g) {
-        scale[g] = widen(narrow(scale[g], held), held);
-        offset[g] = points || f.offset == OffsetForm::none ? 0.0F : widen(narrow(offset[g], held), held);
+        scale[g] = widen_16(narrow_16(scale[g], held), held);
+        offset[g] =
+            points || f.offset == OffsetForm::none ? 0.0F : widen_16(narrow_16(offset[g], held), held);
     }
     const auto integer = [&](std::int64_t k) {
         const std::uint8_t bits = q[std::size_t(k)];
@@ -111,56 +101,28 @@ Sum dot(const EightRow& x, const EightRow& w, double bias, bool fp8) {
 }
 
 double error_of(Backend& backend, const LinearCase& c, DType dtype, std::int64_t rows) {
-    std::vector<std::unique_ptr<WeightRows>> owned;
-    std::vector<const WeightRows*> parts;
-    for (const SyntheticSpec& p : c.parts) {
-        owned.push_back(make_synthetic(p));
-        parts.push_back(owned.back().get());
-    }
-    const auto packed = backend.pack(parts, PackOptions(c.mode, dtype, gated(c)));
+    const CaseWeights w(c);
     const std::int64_t cols = c.parts[0].cols, outputs = case_outputs(c);
     LinearInput in = linear_input(c, rows);
-    std::vector<std::uint16_t> x(in.x.size());
-    for (std::size_t i = 0; i < x.size(); ++i) {
+    for (std::size_t i = 0; i < in.x.size(); ++i) {
         // Rows of unlike sizes: a scale that is another row's shows.
         const float size = std::ldexp(1.0F, int(i / std::size_t(cols) % 7) - 4);
-        x[i] = narrow(in.x[i] * size, dtype);
-        in.x[i] = widen(x[i], dtype);
+        in.x[i] = widen_16(narrow_16(in.x[i] * size, dtype), dtype);
     }
     const bool wide = c.epilogue == Epilogue::add;
-    const std::size_t count = std::size_t(rows * outputs);
-    const auto x_memory = backend.allocate(x.size() * 2),
-               out_memory = backend.allocate(count * (wide ? 4 : 2));
-    backend.upload(x_memory->data(), x.data(), x.size() * 2);
-    const std::vector<std::uint16_t> poison(count, 0x7FFF);  // NaN: what is not written shows
-    if (wide)
-        backend.upload(out_memory->data(), in.before.data(), count * 4);
-    else
-        backend.upload(out_memory->data(), poison.data(), count * 2);
-    backend.synchronize();
-    backend.linear({x_memory->data(), dtype, rows, cols, cols}, *packed, c.epilogue,
-                   {out_memory->data(), wide ? DType::f32 : dtype, rows, outputs, outputs});
-    std::vector<float> out(count);
-    if (wide) {
-        backend.download(out.data(), out_memory->data(), count * 4);
-    } else {
-        std::vector<std::uint16_t> narrow_out(count);
-        backend.download(narrow_out.data(), out_memory->data(), count * 2);
-        for (std::size_t i = 0; i < count; ++i)
-            out[i] = widen(narrow_out[i], dtype);
-    }
+    const std::vector<float> out = run_linear_16(backend, c, w, c.mode, dtype, in, rows);
     if (!std::ranges::all_of(out, [](float v) { return std::isfinite(v); })) return HUGE_VAL;
 
     const bool fp8 = c.mode == Activations::token_fp8;
     std::vector<EightRow> weights;
     std::vector<double> bias;
-    for (const WeightRows* w : parts)
-        for (std::int64_t r = 0; r < w->rows(); ++r) {
-            weights.push_back(eight_weight(*w, r, dtype, fp8));
-            bias.push_back(w->bias().empty() ? 0.0 : double(w->bias()[std::size_t(r)]));
+    for (const WeightRows* part : w.parts)
+        for (std::int64_t r = 0; r < part->rows(); ++r) {
+            weights.push_back(eight_weight(*part, r, dtype, fp8));
+            bias.push_back(part->bias().empty() ? 0.0 : double(part->bias()[std::size_t(r)]));
         }
     const double unit = dtype == DType::f16 ? 0x1p-11 : 0x1p-8;
-    const auto order = parts[0]->input_permutation();
+    const auto order = w.parts[0]->input_permutation();
     std::vector<float> row(static_cast<std::size_t>(cols));
     double worst = 0;
     // Every 13th row and the last: all outputs of all rows would take the processor minutes.

@@ -2,18 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/check.h"
+#include "kernels/check_16.h"
 #include "kernels/reference.h"
 
 namespace recto {
 namespace {
-
-std::uint16_t narrow(float v, DType d) {
-    return d == DType::f16 ? f32_to_f16(v) : f32_to_bf16(v);
-}
-float widen(std::uint16_t v, DType d) {
-    return d == DType::f16 ? f16_to_f32(v) : bf16_to_f32(v);
-}
 
 using Rows = std::vector<const WeightRows*>;
 
@@ -85,8 +78,8 @@ struct Mixture {
         };
         std::vector<std::uint16_t> x(in.x.size());
         for (std::size_t i = 0; i < x.size(); ++i) {
-            x[i] = narrow(in.x[i], dtype);
-            in.x[i] = widen(x[i], dtype);
+            x[i] = narrow_16(in.x[i], dtype);
+            in.x[i] = widen_16(x[i], dtype);
         }
         const std::vector<std::uint16_t> poison(std::size_t(slots * width()),
                                                 0x7FFF);  // what is not written shows
@@ -113,7 +106,7 @@ struct Mixture {
         backend.download(out.out.data(), result->data(), out.out.size() * 4);
         backend.download(narrow_gated.data(), gated->data(), narrow_gated.size() * 2);
         for (const std::uint16_t v : narrow_gated)
-            out.gated.push_back(widen(v, dtype));
+            out.gated.push_back(widen_16(v, dtype));
     }
 
     // Largest error of the tolerance over both products.

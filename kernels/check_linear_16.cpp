@@ -2,33 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/check.h"
+#include "kernels/check_16.h"
 #include "kernels/reference.h"
 
 namespace recto {
 namespace {
-
-std::uint16_t narrow(float v, DType d) {
-    return d == DType::f16 ? f32_to_f16(v) : f32_to_bf16(v);
-}
-float widen(std::uint16_t v, DType d) {
-    return d == DType::f16 ? f16_to_f32(v) : bf16_to_f32(v);
-}
-
-bool gated(const LinearCase& c) {
-    return c.epilogue == Epilogue::silu_mul || c.epilogue == Epilogue::gelu_mul;
-}
-
-struct Weights {
-    std::vector<std::unique_ptr<WeightRows>> owned;
-    std::vector<const WeightRows*> parts;
-    explicit Weights(const LinearCase& c) {
-        for (const SyntheticSpec& p : c.parts) {
-            owned.push_back(make_synthetic(p));
-            parts.push_back(owned.back().get());
-        }
-    }
-};
 
 // Rounding of a weight to the type: of scale · q once or twice, of an offset once more, and an offset may be
 // many times the weight. `unit` is half the distance of neighbours at 1.
@@ -42,44 +20,17 @@ double tolerance_of(const LinearCase& c, double unit, double magnitude, double v
 }
 
 double error_of(Backend& backend, const LinearCase& c, DType dtype, std::int64_t rows) {
-    const Weights w(c);
-    PackOptions options(Activations::floating, dtype, gated(c));
-    const auto packed = backend.pack(w.parts, options);
-    const std::int64_t cols = c.parts[0].cols, outputs = case_outputs(c);
+    const CaseWeights w(c);
     LinearInput in = linear_input(c, rows);
-    std::vector<std::uint16_t> x(in.x.size());
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        x[i] = narrow(in.x[i], dtype);
-        in.x[i] = widen(x[i], dtype);
-    }
-    // Sums into the residual stream stay FP32, as in a model; other results are 16-bit.
+    for (float& v : in.x)
+        v = widen_16(narrow_16(v, dtype), dtype);
+    const std::vector<float> out = run_linear_16(backend, c, w, Activations::floating, dtype, in, rows);
     const bool wide = c.epilogue == Epilogue::add;
-    const std::size_t count = std::size_t(rows * outputs);
-    const auto x_memory = backend.allocate(x.size() * 2),
-               out_memory = backend.allocate(count * (wide ? 4 : 2));
-    backend.upload(x_memory->data(), x.data(), x.size() * 2);
-    const std::vector<std::uint16_t> poison(count, 0x7FFF);  // NaN: what is not written shows
-    if (wide)
-        backend.upload(out_memory->data(), in.before.data(), count * 4);
-    else
-        backend.upload(out_memory->data(), poison.data(), count * 2);
-    backend.synchronize();
-    backend.linear({x_memory->data(), dtype, rows, cols, cols}, *packed, c.epilogue,
-                   {out_memory->data(), wide ? DType::f32 : dtype, rows, outputs, outputs});
-    std::vector<float> out(count);
-    if (wide) {
-        backend.download(out.data(), out_memory->data(), count * 4);
-    } else {
-        std::vector<std::uint16_t> narrow_out(count);
-        backend.download(narrow_out.data(), out_memory->data(), count * 2);
-        for (std::size_t i = 0; i < count; ++i)
-            out[i] = widen(narrow_out[i], dtype);
-    }
     const auto expected =
         reference::linear(in.x.data(), rows, w.parts, Activations::floating, c.epilogue, in.before.data());
     const double unit = dtype == DType::f16 ? 0x1p-11 : 0x1p-8;
     double worst = 0;
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < out.size(); ++i) {
         const double error = std::fabs(double(out[i]) - expected.out[i]);
         const double allowed = tolerance_of(c, unit, expected.magnitude[i], expected.out[i], wide);
         worst = std::isfinite(error) ? std::fmax(worst, error / allowed) : HUGE_VAL;
