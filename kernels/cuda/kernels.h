@@ -1,5 +1,6 @@
-// The plain CUDA kernels: one per operation of Backend, written to be read. Each function enqueues on
-// `stream`.
+// The launches behind Backend's operations, but for the tensor-core products (tile_linear.h,
+// general_linear.h) and tiled attention (attention.h): mostly plain kernels, written to be read. Each
+// function enqueues on `stream`.
 #pragma once
 #include <cuda_runtime.h>
 
