@@ -25,9 +25,8 @@ std::size_t unpacked_bytes_of(const TileWeight& w, int blocks) {
 void LinearRunner::expect(const TiledWeight& weight) {
     eight_.expect(weight);
     widest_input_ = std::max(widest_input_, weight.cols());
+    if (weight.gated()) widest_pair_ = std::max(widest_pair_, weight.rows());
     for (const auto& s : weight.segments()) {
-        if (s.tile.gated || !weight.interleaved())
-            widest_pair_ = std::max<std::int64_t>(widest_pair_, weight.rows());
         if (s.tile.kind != TileKind::dense)
             unpacked_bytes_ =
                 std::max({unpacked_bytes_, unpacked_bytes_of(s.tile, 1),

@@ -106,7 +106,7 @@ bool TiledWeight::suits(std::span<const WeightRows* const> parts, const PackOpti
 
 TiledWeight::TiledWeight(WeightLoader& loader, std::span<const WeightRows* const> parts,
                          const PackOptions& options)
-    : cols_(parts[0]->cols()), activation_(options.activation) {
+    : cols_(parts[0]->cols()), activation_(options.activation), gated_(options.gated) {
     interleaved_ =
         options.gated && parts.size() <= 2 && (parts.size() == 1 || alike(*parts[0], *parts[1], activation_));
     std::vector<Plan> plans;

@@ -34,6 +34,7 @@ class TiledWeight final : public PackedWeight {
     // Gate and up rows share blocks. A gated weight of unlike parts is not: its products are gated
     // afterwards.
     bool interleaved() const { return interleaved_; }
+    bool gated() const { return gated_; }  // PackOptions::gated
     bool permuted() const { return permuted_; }
     bool eight_bit() const {  // products of many rows are of 8 bits, of some parts at least
         return std::ranges::any_of(segments_, [](const Segment& s) { return s.tile.eight != DType::f32; });
@@ -45,7 +46,7 @@ class TiledWeight final : public PackedWeight {
 
     std::int64_t rows_ = 0, cols_ = 0;
     DType activation_;
-    bool interleaved_ = false, permuted_ = false;
+    bool gated_ = false, interleaved_ = false, permuted_ = false;
     std::unique_ptr<WeightMemory> memory_;
     std::vector<Segment> segments_;
     std::string name_;
