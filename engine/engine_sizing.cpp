@@ -29,13 +29,20 @@ void fill_step_limits(EngineOptions& o, const DeviceInfo& device) {
     if (o.max_num_batched_tokens == 0) o.max_num_batched_tokens = std::max(usual.tokens, o.max_num_seqs);
 }
 
-BatchLimits step_limits(const EngineOptions& o) {
+BatchLimits step_limits(const EngineOptions& o, const ModelConfig& config) {
     BatchLimits limits;
     limits.max_rows = o.max_num_batched_tokens;
     limits.max_sequences = o.max_num_seqs;
     limits.max_outputs = o.max_num_seqs + prompt_logit_slice;
     limits.max_blocks = blocks_for(o.max_model_len, o.block_size);
+    limits.heads = {config.heads, config.kv_heads, config.head_dim};
     return limits;
+}
+
+// All that a step needs beside weights and KV.
+std::uint64_t step_memory_bytes(const Model& model, const BatchLimits& limits) {
+    return transformer_workspace_bytes(model.config, model.activation_dtype, limits) +
+           model.backend->scratch_bytes(limits);
 }
 
 // Sets kv_blocks and max_model_len. `free_bytes` is what is left after the workspace: on a card of its
@@ -92,10 +99,9 @@ EngineOptions resolved(const Model& model, EngineOptions o) {
     fill_step_limits(o, device);
     const KvShape one_block =
         kv_shape_for(model.config, o.kv_dtype.value_or(model.kv_dtype), 1, o.block_size);
-    BatchLimits limits = step_limits(o);
+    BatchLimits limits = step_limits(o, model.config);
     limits.max_blocks = blocks_for(o.max_model_len > 0 ? o.max_model_len : model_context, o.block_size);
-    const std::uint64_t workspace =
-        transformer_workspace_bytes(model.config, model.activation_dtype, limits);
+    const std::uint64_t workspace = step_memory_bytes(model, limits);
     const bool card = device.kind == "cuda";
     // The share is of what was free before the weights came.
     DeviceInfo before = device;
@@ -130,11 +136,10 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
     const EngineOptions o = resolved(*model, options);
     const KvShape shape =
         kv_shape_for(model->config, o.kv_dtype.value_or(model->kv_dtype), o.kv_blocks, o.block_size);
-    const BatchLimits limits = step_limits(o);
+    const BatchLimits limits = step_limits(o, model->config);
     state_ = std::make_unique<State>(model, make_transformer(model, shape, limits), model->tokenizer.get(),
                                      all_eos(*model), o);
-    state_->workspace_bytes =
-        transformer_workspace_bytes(model->config, model->activation_dtype, limits);
+    state_->workspace_bytes = step_memory_bytes(*model, limits);
 }
 
 }  // namespace recto

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "kernels/batch.h"
+#include "kernels/card_scratch.h"
 #include "kernels/tensor.h"
 #include "kernels/weight.h"
 
@@ -211,6 +212,8 @@ struct DeviceInfo {
     std::size_t memory_free = 0;  // measured now
     DType activation = DType::f32;
     std::optional<Activations> eight_bit;  // what 8-bit activations are here; none: there are none
+    CardTraits card;
+    std::size_t scratch_held = 0;  // of what is not free: kept for operations, and used again by the next model
 };
 
 class Backend {
@@ -254,6 +257,9 @@ class Backend {
 
     // --- a step
     virtual std::unique_ptr<DeviceBatch> make_batch(const BatchLimits& limits) = 0;
+    // Device memory that the backend will hold for its operations after make_batch(limits), the batch among it and
+    // DeviceInfo::scratch_held too, with the weights that are packed now.
+    virtual std::size_t scratch_bytes(const BatchLimits&) const { return 0; }
     virtual void upload_batch(DeviceBatch& batch, const StepBatch& step) = 0;
     // Runs `enqueue`, or replays what it enqueued the last time under an equal cacheable key.
     virtual void run(const GraphKey& key, const std::function<void()>& enqueue) = 0;

@@ -1,13 +1,16 @@
 #include <algorithm>
 #include <cctype>
 
+#include "engine/kv/block_table.h"
 #include "engine/model/model.h"
 #include "engine/model/transformer.h"
+#include "engine/schedule/scheduler.h"
 
 namespace recto {
 namespace {
 
 constexpr int worthwhile_context = 2048;  // tokens that an offload that is suggested leaves room for
+constexpr int usual_block_size = 16;
 
 // Of "model.layers.3.mlp.up_proj.weight" and "blk.3.ffn_up.weight"; −1 for tensors of no layer.
 int layer_of(const std::string& tensor) {
@@ -42,6 +45,39 @@ WeightSizes weight_sizes(const ModelSource& source) {
             sizes.other += t.bytes;
     }
     return sizes;
+}
+
+bool quantized(const ModelSource& source) {
+    return std::ranges::any_of(source.tensors(), [](const TensorInfo& t) {
+        return t.type != "F32" && t.type != "F16" && t.type != "BF16";
+    });
+}
+
+// What packing will say; of weights whose parts are of unlike types perhaps less.
+ProductNeeds product_needs(const ModelSource& source, const DeviceInfo& device, const LoadOptions& options) {
+    ProductNeeds needs;
+    if (options.dtype == ModelDType::f32) return needs;  // plain kernels
+    const ModelConfig& c = source.config();
+    const bool grouped = quantized(source);
+    const bool eight =
+        grouped && options.activations == ActivationMode::eight && device.eight_bit.has_value();
+    const std::int64_t q = std::int64_t(c.heads) * c.head_dim, kv = std::int64_t(c.kv_heads) * c.head_dim;
+    const auto expect = [&](std::int64_t rows, std::int64_t cols, bool gated) {
+        expect_product(needs, {rows, cols, gated, grouped, eight});
+    };
+    expect(q + 2 * kv, c.hidden, false);
+    expect(c.hidden, q, false);
+    bool dense = false;
+    for (int layer = 0; layer < c.layers; ++layer)
+        dense = dense || !c.is_mixture(layer);
+    if (dense) {
+        expect(std::int64_t(2) * c.intermediate, c.hidden, true);
+        expect(c.hidden, c.intermediate, false);
+    }
+    expect_product(needs, {c.vocab, c.hidden, false, grouped && source.quantization_method() == "gguf"});
+    needs.experts = c.experts.count;
+    if (needs.experts > 0) needs.expert_row_bytes = c.hidden * std::int64_t(sizeof(float));
+    return needs;
 }
 
 // `count` of the layers, with equal distances: between two copies through the bus resident layers compute.
@@ -90,7 +126,7 @@ StepLimits default_step_limits(const DeviceInfo& device) {
 
 std::uint64_t memory_budget(const DeviceInfo& device, double gpu_memory_utilization) {
     if (device.kind != "cuda") return device.memory_free;
-    return std::uint64_t(double(device.memory_free) * gpu_memory_utilization);
+    return std::uint64_t(double(device.memory_free + device.scratch_held) * gpu_memory_utilization);
 }
 
 MemoryEstimate estimate_memory(const ModelSource& source, const DeviceInfo& device,
@@ -111,8 +147,13 @@ MemoryEstimate estimate_memory(const ModelSource& source, const DeviceInfo& devi
     BatchLimits limits;
     const StepLimits step = default_step_limits(device);
     limits.max_rows = step.tokens;
-    limits.max_sequences = limits.max_outputs = step.sequences;
+    limits.max_sequences = step.sequences;
+    limits.max_outputs = step.sequences + prompt_logit_slice;
+    limits.max_blocks = blocks_for(std::max(c.max_position, 0), usual_block_size);
+    limits.heads = {c.heads, c.kv_heads, c.head_dim};
     e.workspace_bytes = transformer_workspace_bytes(c, device.activation, limits);
+    if (card)
+        e.workspace_bytes += card_scratch_bytes(device.card, product_needs(source, device, options), limits);
     const DType kv = options.dtype == ModelDType::f32 ? DType::f32 : DType::f16;
     e.kv_bytes_per_token = std::uint64_t(2) * std::uint64_t(c.layers) * std::uint64_t(c.kv_heads) *
                            std::uint64_t(c.head_dim) * dtype_bytes(kv);

@@ -99,7 +99,8 @@ struct StepLimits {
 };
 StepLimits default_step_limits(const DeviceInfo& device);
 
-// The part of the memory that is free now which a model may take: all of it on the CPU.
+// The part of the memory that is free now, or held for operations of any model, which a model may take: all of it
+// on the CPU.
 std::uint64_t memory_budget(const DeviceInfo& device, double gpu_memory_utilization);
 
 // Before loading, from headers only.
@@ -107,7 +108,7 @@ struct MemoryEstimate {
     std::uint64_t weight_bytes = 0;       // in the device's memory, and what offloaded ones pass through
     std::uint64_t host_weight_bytes = 0;  // offloaded
     std::vector<int> host_layers;         // whose they are, spread evenly over the model
-    std::uint64_t workspace_bytes = 0;
+    std::uint64_t workspace_bytes = 0;  // of a step's rows, and what a card's operations take for themselves
     std::uint64_t kv_bytes_per_token = 0;
     std::uint64_t full_context_kv_bytes = 0;
     std::uint64_t free_bytes = 0;    // measured now

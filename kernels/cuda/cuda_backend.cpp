@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "kernels/backend.h"
+#include "kernels/cuda/attention.h"
 #include "kernels/cuda/card.h"
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/device_memory.h"
@@ -114,6 +115,8 @@ class CudaBackend final : public Backend {
         cudaMemGetInfo(&info.memory_free, &info.memory_total);
         info.activation = DType::f16;
         if (tiles_) info.eight_bit = cuda::card_eight_bit(properties_.major, properties_.minor);
+        info.card = traits();
+        info.scratch_held = linears_.bytes() + mixtures_.bytes();
         return info;
     }
     DType activation_dtype(DType preferred) const override { return preferred; }
@@ -151,7 +154,7 @@ class CudaBackend final : public Backend {
         std::unique_ptr<PackedWeight> weight;
         if (tiles_ && cuda::TiledWeight::suits(parts, options)) {
             auto tiled = std::make_unique<cuda::TiledWeight>(*loader_, parts, options);
-            if (!options.expert) linears_.expect(*tiled);
+            if (!options.expert) cuda::LinearRunner::expect(needs_, *tiled);
             if (tiled->eight_bit()) eight_bit_ = options.mode;
             weight = std::move(tiled);
         } else {
@@ -189,6 +192,13 @@ class CudaBackend final : public Backend {
         reserve(std::max(limits.max_rows, limits.max_outputs));
         return std::make_unique<cuda::StepPacket>(*this, limits, properties_.multiProcessorCount,
                                                   capability_ / 10);
+    }
+    std::size_t scratch_bytes(const BatchLimits& limits) const override {
+        BatchLimits planned = limits;
+        if (!cuda::tiled_head_dim(limits.heads.head_dim)) planned.heads = {};
+        const std::int64_t rows =
+            std::max<std::int64_t>({limits.max_rows, limits.max_outputs, linears_.reserved_rows()});
+        return product_scratch_bytes(traits(), needs_, rows) + step_scratch_bytes(traits(), planned);
     }
     void upload_batch(DeviceBatch& batch, const StepBatch& step) override {
         current_ = &packet(batch);
@@ -271,7 +281,7 @@ class CudaBackend final : public Backend {
                 "expected all experts of a layer in one form, found some with groups that the card's tiles "
                 "cannot hold; use a file that quantizes them alike, or --device cpu");
         auto tiled = std::make_unique<cuda::TiledExperts>(*this, std::move(experts));
-        mixtures_.expect(*tiled);
+        cuda::ExpertRunner::expect(needs_, *tiled);
         return tiled;
     }
     void route(Tensor logits, bool renormalize, const ExpertChoice& choice) override {
@@ -306,9 +316,14 @@ class CudaBackend final : public Backend {
         return static_cast<const cuda::CudaWeight&>(weight).view();
     }
 
+    CardTraits traits() const {
+        return {properties_.multiProcessorCount, tiles_, path_ == cuda::LinearPath::hopper,
+                tiles_ && linears_.has_library()};
+    }
+
     void reserve(std::int64_t rows) {
         if (!tiles_) return;
-        const bool linears = linears_.reserve(rows), mixtures = mixtures_.reserve(rows);
+        const bool linears = linears_.reserve(needs_, rows), mixtures = mixtures_.reserve(needs_, rows);
         if (linears || mixtures) ++generation_;
     }
 
@@ -336,6 +351,7 @@ class CudaBackend final : public Backend {
     bool tiles_;      // there are tensor-core products for it
     cuda::LinearPath path_;
     cudaStream_t stream_ = nullptr;
+    ProductNeeds needs_;  // of all weights packed so far
     cuda::LinearRunner linears_;
     cuda::ExpertRunner mixtures_;
     std::unique_ptr<cuda::WeightLoader> loader_;

@@ -8,22 +8,10 @@
 namespace recto::cuda {
 namespace {
 
-// A slice and the rows of x that meet it stay in the 50 MB of an H200's L2; a multiple of 1,024 outputs fills
-// the card's 132 SMs with tiles of 128 x 256.
-constexpr std::int64_t most_slice_bytes = 32 << 20;
-constexpr int slice_step = 1024;
-constexpr std::int64_t sum_bytes = 32 << 20;
 constexpr int column_unit = 16;  // of cuBLASLt's 8-bit products
 
 std::int64_t inputs_of(const TileWeight& w) {
     return std::int64_t(w.chunks) * chunk_k;
-}
-
-// Row groups a slice.
-int slice_groups(const TileWeight& w) {
-    const std::int64_t rows =
-        std::max<std::int64_t>(most_slice_bytes / inputs_of(w) / slice_step, 1) * slice_step;
-    return std::min(int(rows / 16), row_groups(w).count);
 }
 
 int padded(std::int64_t columns) {
@@ -44,36 +32,29 @@ std::optional<Activations> card_eight_bit(int major, int minor) {
     return std::nullopt;
 }
 
-void EightBit::expect(const TiledWeight& weight) {
-    for (const auto& s : weight.segments()) {
-        if (s.tile.eight == DType::f32) continue;
-        widest_ = std::max(widest_, inputs_of(s.tile));
-        slice_bytes_ = std::max(slice_bytes_, std::int64_t(slice_groups(s.tile)) * 16 * inputs_of(s.tile));
-    }
-}
-
-bool EightBit::reserve(std::int64_t max_rows) {
-    if (widest_ == 0 || max_rows <= eight_bit_rows) return false;
-    bool moved = false;
+bool EightBit::reserve(const ProductNeeds& needs, std::int64_t max_rows) {
     const std::int64_t rows = std::max(max_rows, reserved_rows_);
-    if (rows > reserved_rows_ || widest_ > reserved_widest_) {
+    const EightSizes sizes = eight_sizes(needs, rows);
+    if (sizes.x8 == 0) return false;
+    bool moved = false;
+    if (rows > reserved_rows_ || needs.eight_input > reserved_widest_) {
         reserved_rows_ = rows;
-        reserved_widest_ = widest_;
+        reserved_widest_ = needs.eight_input;
         x8_ = DeviceMemory();  // first, so that both never exist together
-        x8_ = DeviceMemory(std::size_t(rows * widest_));
+        x8_ = DeviceMemory(sizes.x8);
         x_scale_ = DeviceMemory();
-        x_scale_ = DeviceMemory(std::size_t(rows) * sizeof(float));
+        x_scale_ = DeviceMemory(sizes.x_scale);
         moved = true;
     }
-    if (std::size_t(slice_bytes_) > w8_.bytes()) {
+    if (sizes.w8 > w8_.bytes()) {
         w8_ = DeviceMemory();
-        w8_ = DeviceMemory(std::size_t(slice_bytes_));
+        w8_ = DeviceMemory(sizes.w8);
         // Outputs are rounded up to 16, and what the others' sums are of is read although nobody wants them.
         check(cudaMemset(w8_.data(), 0, w8_.bytes()), "clearing a workspace");
         moved = true;
     }
     if (!sums_.data()) {
-        sums_ = DeviceMemory(std::size_t(sum_bytes));
+        sums_ = DeviceMemory(sizes.sums);
         moved = true;
     }
     return moved;
@@ -85,7 +66,7 @@ void EightBit::run(cudaStream_t stream, Tensor x, const TileWeight& w, Tensor ou
     auto* x_scale = static_cast<float*>(x_scale_.data());
     const Tensor x8{x8_.data(), w.eight, x.rows, inputs, inputs};
     quantize_rows(stream, x, x8, x_scale);
-    const int groups = row_groups(w).count, step = slice_groups(w);
+    const int groups = row_groups(w).count, step = eight_slice_groups(inputs, groups);
     for (int group = 0; group < groups; group += step) {
         const int count = std::min(step, groups - group);
         const int first = first_row(w, group), n = first_row(w, group + count) - first;
@@ -104,7 +85,8 @@ void EightBit::run(cudaStream_t stream, Tensor x, const TileWeight& w, Tensor ou
 // The slice's sums first, then their scales: int8, and FP8 where the library does not apply scales itself.
 void EightBit::run_apart(cudaStream_t stream, Tensor x8, const TileWeight& w, int first, Tensor out,
                          bool add) {
-    const std::int64_t room = sum_bytes / std::int64_t(sizeof(float)) / x8.rows / column_unit * column_unit;
+    const auto floats = std::int64_t(sums_.bytes() / sizeof(float));
+    const std::int64_t room = floats / x8.rows / column_unit * column_unit;
     assert(room > 0);
     for (std::int64_t at = 0; at < out.cols; at += room) {
         const std::int64_t n = std::min(room, out.cols - at);

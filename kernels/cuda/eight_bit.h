@@ -18,6 +18,7 @@
 
 #include "kernels/cuda/device_memory.h"
 #include "kernels/cuda/lt_matmul.h"
+#include "kernels/cuda/scratch_sizes.h"
 #include "kernels/cuda/tiled_weight.h"
 
 namespace recto::cuda {
@@ -34,10 +35,9 @@ class EightBit {
     static bool serves(const TileWeight& weight, std::int64_t rows) {
         return weight.eight != DType::f32 && rows > eight_bit_rows;
     }
-    // Says what a weight's products will need, when it is packed; nothing is allocated.
-    void expect(const TiledWeight& weight);
     // Makes room for products of up to `max_rows` rows. True if memory moved.
-    bool reserve(std::int64_t max_rows);
+    bool reserve(const ProductNeeds& needs, std::int64_t max_rows);
+    std::size_t bytes() const { return x8_.bytes() + x_scale_.bytes() + w8_.bytes() + sums_.bytes(); }
     // out = x · Wᵀ, or out += with `add`, without bias; of a gated weight gate rows, then up rows.
     // x [rows, cols] of weight.dtype, 16-byte aligned rows; out of a 16-bit type or FP32, [rows, weight.rows]
     void run(cudaStream_t stream, Tensor x, const TileWeight& weight, Tensor out, bool add);
@@ -46,11 +46,10 @@ class EightBit {
     void run_apart(cudaStream_t stream, Tensor x8, const TileWeight& w, int first, Tensor out, bool add);
 
     LtMatmul& lt_;
-    DeviceMemory x8_;                            // [rows, widest]
-    DeviceMemory x_scale_;                       // [rows]
-    DeviceMemory w8_;                            // a slice
-    DeviceMemory sums_;                          // of products whose scales are applied afterwards
-    std::int64_t widest_ = 0, slice_bytes_ = 0;  // of the weights expected
+    DeviceMemory x8_;       // [rows, widest]
+    DeviceMemory x_scale_;  // [rows]
+    DeviceMemory w8_;       // a slice
+    DeviceMemory sums_;     // of products whose scales are applied afterwards
     std::int64_t reserved_rows_ = 0, reserved_widest_ = 0;
 };
 

@@ -6,6 +6,7 @@
 
 #include "kernels/backend.h"
 #include "kernels/cuda/packed_weight.h"
+#include "kernels/cuda/scratch_sizes.h"
 #include "kernels/cuda/tiled_weight.h"
 
 namespace recto::cuda {
@@ -49,7 +50,7 @@ struct RowPart {
     int id;      // the lowest of those that are the largest
     int broken;  // not 0: a NaN or infinity is among them
 };
-constexpr int max_row_parts = 16;  // a row
+static_assert(sizeof(RowPart) == row_part_bytes);
 
 // One dense packet of a step, and where its sections go.
 struct PacketSection {

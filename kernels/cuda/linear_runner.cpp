@@ -10,55 +10,49 @@
 namespace recto::cuda {
 namespace {
 
-constexpr std::size_t counter_count = std::size_t(1) << 16;
-constexpr int widest_tile = 256;
-// Of 16-bit rows at a time: enough for full-speed products, and a part of it is still in the second-level
-// cache when it is read.
-constexpr std::size_t most_unpacked_bytes = std::size_t(64) << 20;
-
 std::size_t unpacked_bytes_of(const TileWeight& w, int blocks) {
     return std::size_t(blocks) * block_rows * std::size_t(w.cols) * 2;
 }
 
 }  // namespace
 
-void LinearRunner::expect(const TiledWeight& weight) {
-    eight_.expect(weight);
-    widest_input_ = std::max(widest_input_, weight.cols());
-    if (weight.gated()) widest_pair_ = std::max(widest_pair_, weight.rows());
-    for (const auto& s : weight.segments()) {
-        if (s.tile.kind != TileKind::dense)
-            unpacked_bytes_ =
-                std::max({unpacked_bytes_, unpacked_bytes_of(s.tile, 1),
-                          std::min(most_unpacked_bytes, unpacked_bytes_of(s.tile, s.tile.blocks))});
-    }
+void LinearRunner::expect(ProductNeeds& needs, const TiledWeight& weight) {
+    for (const auto& s : weight.segments())
+        expect_product(needs, {s.tile.rows, weight.cols(), s.tile.gated, s.tile.kind != TileKind::dense,
+                               s.tile.eight != DType::f32});
+    if (weight.gated()) needs.pair = std::max(needs.pair, weight.rows());
 }
 
-bool LinearRunner::reserve(std::int64_t max_rows) {
-    bool moved = eight_.reserve(max_rows);
-    if (max_rows > own_dense_rows) lt_.prepare();
+bool LinearRunner::reserve(const ProductNeeds& needs, std::int64_t max_rows) {
+    bool moved = eight_.reserve(needs, max_rows);
+    const std::int64_t rows = std::max(max_rows, reserved_rows_);
+    const LinearSizes sizes = linear_sizes({multiprocessors_, true, hopper(), has_library()}, needs, rows);
+    if (sizes.library > 0) lt_.prepare();
     if (!partials_.data()) {
-        partials_ =
-            DeviceMemory(std::size_t(multiprocessors_) * 2 * 2 * widest_tile / 2 * 128 * sizeof(float));
-        counters_ = DeviceMemory(counter_count * sizeof(unsigned));
+        partials_ = DeviceMemory(sizes.partials);
+        counters_ = DeviceMemory(sizes.counters);
         check(cudaMemset(counters_.data(), 0, counters_.bytes()), "clearing counters");
         moved = true;
     }
-    const std::int64_t rows = std::max(max_rows, reserved_rows_);
-    if (rows > reserved_rows_ || widest_input_ > reserved_input_ || widest_pair_ > reserved_pair_) {
+    if (rows > reserved_rows_ || needs.input > reserved_input_ || needs.pair > reserved_pair_) {
         reserved_rows_ = rows;
-        reserved_input_ = widest_input_;
-        reserved_pair_ = widest_pair_;
+        reserved_input_ = needs.input;
+        reserved_pair_ = needs.pair;
         rows_ = DeviceMemory();  // first, so that both never exist together
-        rows_ = DeviceMemory(std::size_t(rows) * std::size_t(reserved_input_ + reserved_pair_) * 2 + 512);
+        rows_ = DeviceMemory(sizes.rows);
         moved = true;
     }
-    if (rows > own_quantized_rows() && unpacked_bytes_ > unpacked_.bytes()) {
+    if (sizes.unpacked > unpacked_.bytes()) {
         unpacked_ = DeviceMemory();
-        unpacked_ = DeviceMemory(unpacked_bytes_);
+        unpacked_ = DeviceMemory(sizes.unpacked);
         moved = true;
     }
     return moved;
+}
+
+std::size_t LinearRunner::bytes() const {
+    return partials_.bytes() + counters_.bytes() + rows_.bytes() + unpacked_.bytes() + lt_.bytes() +
+           eight_.bytes();
 }
 
 std::size_t LinearRunner::pair_offset() const {

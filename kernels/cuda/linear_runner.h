@@ -6,18 +6,10 @@
 #include "kernels/cuda/device_memory.h"
 #include "kernels/cuda/eight_bit.h"
 #include "kernels/cuda/lt_matmul.h"
+#include "kernels/cuda/scratch_sizes.h"
 #include "kernels/cuda/tiled_weight.h"
 
 namespace recto::cuda {
-
-// Dense products of more rows than this go through cuBLASLt.
-constexpr std::int64_t own_dense_rows = 32;
-// Where products have no wgmma, quantized ones of more rows than this too, by way of 16-bit rows: there
-// unpacking once for every 64 rows costs more than writing the weight out and reading it back.
-constexpr std::int64_t own_general_rows = 128;
-// On Hopper too where rows are many (2,048 rows of Llama-2-7B's layer on an H200: 1,280 us by way of 16-bit
-// rows, 1,315 by the own product).
-constexpr std::int64_t own_hopper_rows = 1024;
 
 // Which instructions the card's products use.
 enum class LinearPath : std::uint8_t {
@@ -29,19 +21,20 @@ class LinearRunner {
   public:
     LinearRunner(int multiprocessors, LinearPath path) : multiprocessors_(multiprocessors), path_(path) {}
 
-    // Says what a weight's products will need, when it is packed; nothing is allocated.
-    void expect(const TiledWeight& weight);
-    // Makes room for products of up to `max_rows` rows. True if memory moved: captured graphs that used it
-    // are void.
-    bool reserve(std::int64_t max_rows);
+    // Adds what a weight's products will need, when it is packed.
+    static void expect(ProductNeeds& needs, const TiledWeight& weight);
+    // Makes room for products of up to `max_rows` rows with weights of such needs. True if memory moved:
+    // captured graphs that used it are void.
+    bool reserve(const ProductNeeds& needs, std::int64_t max_rows);
+    std::int64_t reserved_rows() const { return reserved_rows_; }
+    std::size_t bytes() const;  // held
     void run(cudaStream_t stream, Tensor x, const TiledWeight& weight, Epilogue epilogue, Tensor out);
     // Without cuBLASLt the own products take every number of rows.
     bool has_library() const { return !lt_.missing(); }
 
   private:
-    std::int64_t own_quantized_rows() const {
-        return path_ == LinearPath::hopper ? own_hopper_rows : own_general_rows;
-    }
+    std::int64_t own_quantized_rows() const { return cuda::own_quantized_rows(hopper()); }
+    bool hopper() const { return path_ == LinearPath::hopper; }
     void run_segment(cudaStream_t stream, Tensor x, const TiledWeight::Segment& s, Epilogue epilogue,
                      Tensor out);
     void run_own(cudaStream_t stream, Tensor x, const TileWeight& w, const TileOutput& output) const;
@@ -56,9 +49,8 @@ class LinearRunner {
     LtMatmul lt_;
     EightBit eight_{lt_};
     DeviceMemory partials_, counters_, rows_;
-    DeviceMemory unpacked_;                            // 16-bit rows of a weight on their way to cuBLASLt
-    std::size_t unpacked_bytes_ = 0;                   // wanted
-    std::int64_t widest_input_ = 0, widest_pair_ = 0;  // columns of copied inputs and of gate|up results
+    DeviceMemory unpacked_;  // 16-bit rows of a weight on their way to cuBLASLt
+    // Columns of copied inputs and of gate|up results.
     std::int64_t reserved_rows_ = 0, reserved_input_ = 0, reserved_pair_ = 0;
 };
 

@@ -9,11 +9,12 @@
 
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/device_memory.h"
+#include "kernels/cuda/scratch_sizes.h"
 
 namespace recto::cuda {
 namespace {
 
-constexpr std::size_t workspace_bytes = 64U << 20;  // what NVIDIA advises for Hopper is 32 MiB
+constexpr std::size_t workspace_bytes = library_workspace_bytes;
 
 void check_lt(cublasStatus_t status, const char* doing) {
     if (status != CUBLAS_STATUS_SUCCESS)
@@ -242,6 +243,10 @@ LtMatmul::~LtMatmul() = default;
 
 void LtMatmul::prepare() {
     if (!missing()) impl_->start();
+}
+
+std::size_t LtMatmul::bytes() const {
+    return impl_->workspace.bytes();
 }
 
 const char* LtMatmul::missing() const {

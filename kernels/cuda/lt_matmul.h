@@ -19,6 +19,7 @@ class LtMatmul {
 
     // Makes the workspace now: nothing can be allocated while a graph is captured.
     void prepare();
+    std::size_t bytes() const;  // of that workspace, once there is one
     // Null when the library is there; else one sentence that names what is missing.
     const char* missing() const;
     // out = x · Wᵀ, or out += with `add`. W [outputs, x.cols] of x's type, row-major:

@@ -15,14 +15,14 @@ constexpr auto spin_time = std::chrono::microseconds(50);
 constexpr std::size_t draw_ints = sizeof(RowDraw) / sizeof(int);
 static_assert(sizeof(RowDraw) % sizeof(int) == 0);
 
-// Hands out places in one range; with a null base it only counts.
+// Hands out places in one range.
 struct Places {
     char* base = nullptr;
     std::size_t used = 0;
 
     template <class T>
     T* take(std::size_t count) {
-        T* place = base ? reinterpret_cast<T*>(base + used) : nullptr;
+        T* place = reinterpret_cast<T*>(base + used);
         used += (count * sizeof(T) + alignment - 1) / alignment * alignment;
         return place;
     }
@@ -95,17 +95,15 @@ StepPacket::StepPacket(Backend& backend, const BatchLimits& limits, int multipro
         view_.block_tables = tables_ = p.take<int>(table_ints);
         resident_ = p.take<int>(table_ints);
     };
-    Places count;
-    lay_out(count);
-    fixed_ = backend.allocate(count.used);
+    const PacketSizes sizes = packet_sizes(limits, attention_.packet_ints());
+    fixed_ = backend.allocate(sizes.fixed);
     Places place{static_cast<char*>(fixed_->data()), 0};
     lay_out(place);
+    assert(place.used == sizes.fixed);
     view_.table_stride = limits.max_blocks;
     view_.work = attention_.view(plan_);
 
-    packet_bytes_ =
-        (5 * rows + outputs * (1 + draw_ints) + 6 * sequences + 1 + table_ints + attention_.packet_ints()) *
-        sizeof(int);
+    packet_bytes_ = sizes.landing;
     landing_ = backend.allocate(packet_bytes_);
     try {
         for (Upload& u : uploads_) {

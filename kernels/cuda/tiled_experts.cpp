@@ -9,11 +9,9 @@
 namespace recto::cuda {
 namespace {
 
-constexpr std::int64_t most_slots = 16384;                   // of a slice
-constexpr std::int64_t most_bytes = std::int64_t(64) << 20;  // of each scratch memory
 constexpr int blocks_a_multiprocessor = 4;
-constexpr int most_splits = 8;
 constexpr int least_run = 4;  // chunks of 128 inputs
+static_assert(sizeof(int) + sizeof(ExpertTile) == sorted_slot_bytes);
 
 const TiledWeight& tiled(const PackedWeight& w) {
     return static_cast<const TiledWeight&>(w);
@@ -94,39 +92,35 @@ struct ExpertRunner::Slice {
     }
 };
 
-void ExpertRunner::expect(const TiledExperts& e) {
-    most_experts_ = std::max<std::int64_t>(most_experts_, e.experts());
+void ExpertRunner::expect(ProductNeeds& needs, const TiledExperts& e) {
+    needs.experts = std::max<std::int64_t>(needs.experts, e.experts());
     // A gated product leaves no scratch; the others FP32 (down), or 16 bits of both parts (gate|up apart).
-    if (!e.interleaved()) widest_ = std::max(widest_, e.rows() * std::int64_t(sizeof(float)));
-    if (e.permuted()) widest_permuted_ = std::max(widest_permuted_, e.cols());
+    if (!e.interleaved())
+        needs.expert_row_bytes = std::max(needs.expert_row_bytes, e.rows() * std::int64_t(sizeof(float)));
+    if (e.permuted()) needs.expert_input = std::max(needs.expert_input, e.cols());
 }
 
-bool ExpertRunner::reserve(std::int64_t max_rows) {
-    if (most_experts_ == 0) return false;
+bool ExpertRunner::reserve(const ProductNeeds& needs, std::int64_t max_rows) {
+    if (needs.experts == 0) return false;
     rows_ = std::max(rows_, max_rows);
-    std::int64_t slots = std::min(rows_ * most_experts_, most_slots);  // a row meets an expert once
-    if (widest_ > 0) slots = std::min(slots, most_bytes / widest_);
-    if (widest_permuted_ > 0) slots = std::min(slots, most_bytes / (2 * widest_permuted_));
-    slots_ = std::max({slots_, slots, most_experts_});  // at least one row's
-    const auto grow = [](DeviceMemory& memory, std::int64_t bytes) {
-        if (std::size_t(bytes) <= memory.bytes()) return false;
+    const ExpertSizes sizes = expert_sizes(needs, rows_);
+    const auto grow = [](DeviceMemory& memory, std::size_t bytes) {
+        if (bytes <= memory.bytes()) return false;
         memory = DeviceMemory();  // first, so that both never exist together
-        memory = DeviceMemory(std::size_t(bytes));
+        memory = DeviceMemory(bytes);
         return true;
     };
-    bool moved = grow(sorted_, slots_ * std::int64_t(sizeof(int) + sizeof(ExpertTile)) + 256);
-    // Few rows share their products among several blocks, whose sums need the room.
-    moved = grow(products_,
-                 widest_ * std::max(slots_, std::min(slots_ * most_splits,
-                                                     most_bytes / std::max<std::int64_t>(widest_, 1)))) ||
-            moved;
-    return grow(inputs_, slots_ * widest_permuted_ * 2) || moved;
+    bool moved = grow(sorted_, sizes.sorted);
+    moved = grow(products_, sizes.products) || moved;
+    moved = grow(inputs_, sizes.inputs) || moved;
+    slots_ = sizes.most_slots;
+    return moved;
 }
 
 template <class Work>
 void ExpertRunner::for_slices(cudaStream_t stream, const ExpertChoice& choice, int experts, Work work) {
     const std::int64_t step = slots_ / choice.per_row;
-    assert(step > 0 && experts <= most_experts_);
+    assert(step > 0 && experts <= slots_);
     auto* slots = static_cast<int*>(sorted_.data());
     auto* tiles = reinterpret_cast<ExpertTile*>(slots + slots_);
     auto* count = reinterpret_cast<int*>(tiles + slots_);
@@ -195,7 +189,7 @@ void ExpertRunner::down(cudaStream_t stream, Tensor x, const ExpertChoice& choic
         const std::int64_t room =
             std::int64_t(products_.bytes() / sizeof(float)) / (slice.slots() * experts.rows());
         const int splits = int(std::clamp<std::int64_t>(
-            std::min({wanted, room, std::int64_t(w.chunks / least_run)}), 1, most_splits));
+            std::min({wanted, room, std::int64_t(w.chunks / least_run)}), 1, most_expert_splits));
         const Tensor products{products_.data(), DType::f32, slice.slots() * splits, experts.rows(),
                               experts.rows()};
         for (const auto& s : experts.segments())

@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/device_memory.h"
 #include "kernels/cuda/grouped_linear.h"
+#include "kernels/cuda/scratch_sizes.h"
 #include "kernels/cuda/tiled_weight.h"
 
 namespace recto::cuda {
@@ -44,11 +45,12 @@ class ExpertRunner {
   public:
     explicit ExpertRunner(int multiprocessors) : multiprocessors_(multiprocessors) {}
 
-    // Says what a layer's products will need, when it is stacked; nothing is allocated.
-    void expect(const TiledExperts& experts);
+    // Adds what a layer's products will need, when it is stacked.
+    static void expect(ProductNeeds& needs, const TiledExperts& experts);
     // Makes room for steps of up to `max_rows` rows. True if memory moved: captured graphs that used it are
     // void.
-    bool reserve(std::int64_t max_rows);
+    bool reserve(const ProductNeeds& needs, std::int64_t max_rows);
+    std::size_t bytes() const { return sorted_.bytes() + inputs_.bytes() + products_.bytes(); }
     // As Backend::expert_gate_up and expert_down; x of the experts' activation type, its rows aligned to 16
     // bytes.
     void gate_up(cudaStream_t stream, Tensor x, const ExpertChoice& choice, const TiledExperts& experts,
@@ -69,8 +71,6 @@ class ExpertRunner {
     DeviceMemory inputs_;                // [slots, widest permuted input] 16-bit
     DeviceMemory products_;              // FP32 of down, or 16-bit gate|up of unlike parts
     std::int64_t rows_ = 0, slots_ = 0;  // reserved
-    std::int64_t most_experts_ = 0, widest_ = 0,
-                 widest_permuted_ = 0;  // seen; widest_ of products_, in bytes a slot
 };
 
 }  // namespace recto::cuda

@@ -78,14 +78,44 @@ class TestMemoryEstimate : public QObject {
         QCOMPARE(e.host_weight_bytes, 0U);
     }
 
-    // A card takes 8,192 rows of 16-bit activations and 256 rows of logits a step, the CPU 512 and 16 of 32
-    // bits.
+    // A card takes 8,192 rows of 16-bit activations and 256 rows of logits a step, and 16 of prompts', the
+    // CPU 512 and 16 of 32 bits.
     void the_workspace_is_the_devices() {
         const MemoryEstimate e = estimate_memory(*source_, card(80'000 * mib));
         // Residual and norm 576 × 6, q|k|v 960 × 2, attention 576 × 2, gated 1536 × 2, RoPE 64 × 4; logits
-        // and the gathered rows (49152 + 576 + 1) × 4.
-        const std::uint64_t expected = 8192ULL * (3456 + 1920 + 1152 + 3072 + 256) + 256ULL * 198'916;
+        // and the gathered rows (49152 + 576 + 1) × 4. The step's arrays with three tables of 256 × 512.
+        const std::uint64_t expected =
+            8192ULL * (3456 + 1920 + 1152 + 3072 + 256) + 272ULL * 198'916 + 3 * 256 * 512 * 4;
         QVERIFY(e.workspace_bytes >= expected && e.workspace_bytes < expected + mib);
+    }
+
+    // What the card's operations keep, by the shapes of the header: as card_scratch.h adds it up.
+    void the_workspace_holds_what_operations_keep() {
+        DeviceInfo device = card(80'000 * mib);
+        const std::uint64_t plain = estimate_memory(*source_, device).workspace_bytes;
+        device.card = {132, true, true, true};
+        const std::uint64_t sums = 132ULL * 2 * 2 * 128 * 128 * 4 + 65536 * 4, library = 64 * mib;
+        const std::uint64_t rows = 8192ULL * (1536 + 2 * 1536) * 2 + 512;
+        const std::uint64_t head = 49152ULL * 576 * 2;  // as 16-bit rows: 54 MiB
+        // 3 of 9 heads share a KV head: 3,168 partial results of 3 heads; 256 + 1,056 shares, 192 + 256
+        // tiles.
+        const std::uint64_t attention = 3168ULL * (3 * 66 * 4 + 4);
+        const std::uint64_t plan = 16ULL * (1 + 1312 + 448);
+        const std::uint64_t expected =
+            sums + library + rows + head + attention + plan + (plan + 255) / 256 * 256;
+        QCOMPARE(estimate_memory(*source_, device).workspace_bytes - plain, expected);
+        // Nothing quantized is left, and FP32 has no tensor-core products.
+        LoadOptions exact;
+        exact.dtype = ModelDType::f32;
+        QCOMPARE(estimate_memory(*source_, device, exact).workspace_bytes - plain,
+                 expected - (rows - 512) - head);
+    }
+
+    // A second model finds the first one's scratch memory, and uses it.
+    void what_operations_hold_is_in_the_budget() {
+        DeviceInfo device = card(70'000 * mib);
+        device.scratch_held = 10'000 * mib;
+        QCOMPARE(estimate_memory(*source_, device).budget_bytes, std::uint64_t(double(80'000 * mib) * 0.9));
     }
 
     void offload_takes_whole_layers_evenly() {

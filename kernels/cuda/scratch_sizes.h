@@ -1,0 +1,55 @@
+// How large each piece of a card's scratch memory is (kernels/card_scratch.h). Those who allocate ask here,
+// so that the sum is what they take.
+#pragma once
+#include "kernels/card_scratch.h"
+
+namespace recto::cuda {
+
+// Dense products of more rows than this go through cuBLASLt.
+constexpr std::int64_t own_dense_rows = 32;
+// Where products have no wgmma, quantized ones of more rows than this too, by way of 16-bit rows: there
+// unpacking once for every 64 rows costs more than writing the weight out and reading it back.
+constexpr std::int64_t own_general_rows = 128;
+// On Hopper too where rows are many (2,048 rows of Llama-2-7B's layer on an H200: 1,280 us by way of 16-bit
+// rows, 1,315 by the own product).
+constexpr std::int64_t own_hopper_rows = 1024;
+
+constexpr std::int64_t own_quantized_rows(bool hopper) {
+    return hopper ? own_hopper_rows : own_general_rows;
+}
+
+constexpr std::size_t library_workspace_bytes = 64U << 20;  // what NVIDIA advises for Hopper is 32 MiB
+constexpr std::size_t counter_count = std::size_t(1) << 16;
+
+// Zero: not needed for that many rows.
+struct LinearSizes {
+    std::size_t partials = 0, counters = 0, library = 0;
+    std::size_t rows = 0;  // copied inputs, then pairs
+    std::size_t unpacked = 0;
+};
+LinearSizes linear_sizes(const CardTraits& card, const ProductNeeds& needs, std::int64_t max_rows);
+
+struct EightSizes {
+    std::size_t x8 = 0, x_scale = 0, w8 = 0, sums = 0;
+};
+EightSizes eight_sizes(const ProductNeeds& needs, std::int64_t max_rows);
+// Groups of 16 rows of a weight with `inputs` padded columns that are rounded and multiplied at a time.
+int eight_slice_groups(std::int64_t inputs, int row_groups);
+
+struct ExpertSizes {
+    std::int64_t most_slots = 0;  // of a slice
+    std::size_t sorted = 0, products = 0, inputs = 0;
+};
+ExpertSizes expert_sizes(const ProductNeeds& needs, std::int64_t max_rows);
+constexpr int most_expert_splits = 8;
+constexpr std::int64_t sorted_slot_bytes = 16;  // a slot and its ExpertTile
+
+struct PacketSizes {
+    std::size_t fixed = 0;    // the arrays that kernels read
+    std::size_t landing = 0;  // where the packet arrives
+};
+PacketSizes packet_sizes(const BatchLimits& limits, std::size_t plan_ints);
+constexpr int max_row_parts = 16;           // of a row of logits
+constexpr std::size_t row_part_bytes = 12;  // RowPart
+
+}  // namespace recto::cuda
