@@ -25,5 +25,7 @@ void run_bench(Backend& backend, const std::string& filter, std::ostream& out);
 
 // Which variant serves which weight form and number of rows, for the processor's best set or `max_isa`.
 void list_variants(const CpuOptions& options, std::ostream& out);
+// The same of a card, for the shapes of well-known models.
+void list_card_variants(const DeviceInfo& device, std::ostream& out);
 
 }  // namespace recto

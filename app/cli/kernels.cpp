@@ -24,7 +24,11 @@ int run(const KernelsCommand& o) {
     if (o.list) {
         CpuOptions cpu;
         cpu.threads = o.common.threads;
-        list_variants(cpu, std::cout);
+        const DeviceInfo device = make_backend(o.common)->device();
+        if (device.kind == "cuda")
+            list_card_variants(device, std::cout);
+        else
+            list_variants(cpu, std::cout);
         return exit_done;
     }
     if (o.check_weights) return check_weights(o.common);

@@ -15,11 +15,6 @@ void launch_general_kinds(cudaStream_t stream, Tensor x, const TileWeight& w, co
 
 namespace {
 
-constexpr int blocks_a_multiprocessor =
-    4;                        // that keep its memory busy, by the bytes that their stages ask for
-constexpr int least_run = 4;  // chunks: the stages of a block want filling
-constexpr int most_splits = 16;
-
 constexpr int threads = 128;  // four warps of 16 rows: a block of the weight and 64 inputs
 
 // One tile of 64 rows and 64 inputs a block of threads, by way of shared memory so that rows are written
@@ -80,19 +75,6 @@ __global__ void __launch_bounds__(threads)
 }
 
 }  // namespace
-
-GeneralShape choose_general_tile(const TileWeight& w, std::int64_t rows, int multiprocessors) {
-    GeneralShape s;
-    while (s.tokens < 64 && s.tokens < rows)
-        s.tokens *= 2;
-    const std::int64_t tiles = w.blocks * ((rows + s.tokens - 1) / s.tokens);
-    const std::int64_t wanted = std::int64_t(multiprocessors) * blocks_a_multiprocessor / tiles;
-    const std::int64_t splits =
-        std::clamp<std::int64_t>(std::min<std::int64_t>(wanted, w.chunks / least_run), 1, most_splits);
-    s.run = int((w.chunks + splits - 1) / splits);
-    s.splits = (w.chunks + s.run - 1) / s.run;
-    return s;
-}
 
 void general_linear(cudaStream_t stream, Tensor x, const TileWeight& w, const TileOutput& output,
                     const LinearScratch& scratch, const GeneralShape& shape) {

@@ -1,17 +1,14 @@
 // Matrix products over tiled weights by mma.sync and cp.async: cards of compute capability 8.0 and newer that
 // are not Hopper (Ampere, Ada, Blackwell).
 #pragma once
+#include "kernels/cuda/general_cut.h"
 #include "kernels/cuda/tile_linear.h"
 
 namespace recto::cuda {
 
-// How a product is cut; a pure function of the shape.
-struct GeneralShape {
-    int tokens = 8;  // columns of D a block of threads holds: 8, 16, 32, 64
-    int splits = 1;  // blocks that share a tile
-    int run = 0;     // chunks of 128 inputs a block takes
-};
-GeneralShape choose_general_tile(const TileWeight& weight, std::int64_t rows, int multiprocessors);
+inline GeneralShape choose_general_tile(const TileWeight& w, std::int64_t rows, int multiprocessors) {
+    return choose_general_cut(w.blocks, w.chunks, rows, multiprocessors);
+}
 
 // What the loop needs beside the weight, worked out by the host.
 struct GeneralCut {

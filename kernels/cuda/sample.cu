@@ -12,6 +12,7 @@
 #include <cassert>
 
 #include "kernels/cuda/check.h"
+#include "kernels/cuda/choices.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/exp.h"
 #include "kernels/philox.h"
@@ -400,23 +401,13 @@ __global__ void __launch_bounds__(draw_threads)
     if (threadIdx.x == 0) drawn[row_index] = id;
 }
 
-// Blocks that share a row in the first pass: enough to fill the card, and each with some thousand logits.
-int parts_of(std::int64_t rows, int valid) {
-    constexpr int wanted_blocks = 264;
-    constexpr int least_columns = 4096;
-    const int most = valid / least_columns;
-    const int wanted = int(wanted_blocks / rows);
-    const int parts = wanted < most ? wanted : most;
-    return parts < 1 ? 1 : parts > max_row_parts ? max_row_parts : parts;
-}
-
 }  // namespace
 
 void draw(cudaStream_t stream, const RowDraw* draws, const DrawArgs& args, Tensor logits, RowPart* parts,
           int* drawn) {
     assert(args.valid_cols > 0 && args.valid_cols <= logits.cols && logits.rows > 0);
     const int valid = int(args.valid_cols);
-    const int count = parts_of(logits.rows, valid);
+    const int count = draw_parts(logits.rows, valid);
     const dim3 grid{unsigned(count), unsigned(logits.rows)};
     part_kernel<<<grid, part_threads, 0, stream>>>(draws, logits, valid, parts);
     check_launch("draw, largest logits");

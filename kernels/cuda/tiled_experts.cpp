@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <cassert>
 
+#include "kernels/cuda/choices.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/error.h"
 
 namespace recto::cuda {
 namespace {
 
-constexpr int blocks_a_multiprocessor = 4;
-constexpr int least_run = 4;  // chunks of 128 inputs
 static_assert(sizeof(int) + sizeof(ExpertTile) == sorted_slot_bytes);
 
 const TiledWeight& tiled(const PackedWeight& w) {
@@ -25,12 +24,6 @@ bool alike(const TiledWeight& a, const TiledWeight& b) {
                       f.rows == g.rows && f.cols == g.cols && f.planes_bf16 == g.planes_bf16 &&
                       f.mode == g.mode && f.zero == g.zero && f.group_size == g.group_size;
            });
-}
-
-// Tokens of a tile. Experts get unlike shares: about the double of an even one fits.
-int tokens_for(std::int64_t slots, std::int64_t rows, std::int64_t experts) {
-    const std::int64_t most = std::min(rows, 2 * slots / experts);  // an expert meets a row once
-    return most <= 8 ? 8 : most <= 32 ? 32 : 64;
 }
 
 }  // namespace
@@ -129,7 +122,7 @@ void ExpertRunner::for_slices(cudaStream_t stream, const ExpertChoice& choice, i
         s.choice.rows = s.rows;
         s.choice.ids += first * choice.per_row;
         s.choice.weights += first * choice.per_row;
-        s.tokens = tokens_for(s.slots(), s.rows, experts);
+        s.tokens = expert_tile_tokens(s.slots(), s.rows, experts);
         sort_slots(stream, s.choice.ids, int(s.slots()), experts, s.tokens, s.sorted);
         work(s);
     }
@@ -153,10 +146,9 @@ void ExpertRunner::product(cudaStream_t stream, Tensor x, const Slice& slice, co
     p.tokens = slice.tokens;
     p.splits = splits;
     p.epilogue = epilogue;
-    const std::int64_t tiles =
-        std::min(slice.slots(), slice.slots() / slice.tokens + slice.experts);  // at most
+    const std::int64_t tiles = expert_tiles(slice.slots(), slice.tokens, slice.experts);
     p.grid = int(std::min<std::int64_t>(tiles * s.tile.blocks * splits,
-                                        std::int64_t(multiprocessors_) * blocks_a_multiprocessor));
+                                        std::int64_t(multiprocessors_) * expert_blocks_a_multiprocessor));
     grouped_linear(stream, x, p, out);
 }
 
@@ -182,14 +174,11 @@ void ExpertRunner::down(cudaStream_t stream, Tensor x, const ExpertChoice& choic
     for_slices(stream, choice, experts.experts(), [&](const Slice& slice) {
         const Tensor in = slice.rows_of(x, choice.per_row);
         const TileWeight& w = experts.segments()[0].tile;
-        const std::int64_t tiles =
-            std::min<std::int64_t>(slice.slots(), slice.slots() / slice.tokens + slice.experts);
-        const std::int64_t wanted =
-            std::int64_t(multiprocessors_) * blocks_a_multiprocessor / (tiles * w.blocks);
         const std::int64_t room =
             std::int64_t(products_.bytes() / sizeof(float)) / (slice.slots() * experts.rows());
-        const int splits = int(std::clamp<std::int64_t>(
-            std::min({wanted, room, std::int64_t(w.chunks / least_run)}), 1, most_expert_splits));
+        const int splits =
+            expert_splits(multiprocessors_, expert_tiles(slice.slots(), slice.tokens, slice.experts),
+                          w.blocks, w.chunks, room);
         const Tensor products{products_.data(), DType::f32, slice.slots() * splits, experts.rows(),
                               experts.rows()};
         for (const auto& s : experts.segments())
