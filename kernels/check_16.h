@@ -7,13 +7,6 @@
 
 namespace recto {
 
-inline std::uint16_t narrow_16(float v, DType d) {
-    return d == DType::f16 ? f32_to_f16(v) : f32_to_bf16(v);
-}
-inline float widen_16(std::uint16_t v, DType d) {
-    return d == DType::f16 ? f16_to_f32(v) : bf16_to_f32(v);
-}
-
 inline bool gated(const LinearCase& c) {
     return c.epilogue == Epilogue::silu_mul || c.epilogue == Epilogue::gelu_mul;
 }

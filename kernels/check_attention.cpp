@@ -43,8 +43,7 @@ std::vector<std::uint8_t> to_dtype(const float* v, std::size_t n, DType d) {
         if (d == DType::f32) {
             reinterpret_cast<float*>(bytes.data())[i] = v[i];
         } else {
-            reinterpret_cast<std::uint16_t*>(bytes.data())[i] =
-                d == DType::f16 ? f32_to_f16(v[i]) : f32_to_bf16(v[i]);
+            reinterpret_cast<std::uint16_t*>(bytes.data())[i] = narrow_16(v[i], d);
         }
     }
     return bytes;

@@ -33,6 +33,13 @@ inline float bf16_to_f32(std::uint16_t bits) {
     return std::bit_cast<float>(std::uint32_t(bits) << 16);
 }
 std::uint16_t f32_to_bf16(float value);
+// Of the one of these two that `type` is.
+inline float widen_16(std::uint16_t bits, DType type) {
+    return type == DType::f16 ? f16_to_f32(bits) : bf16_to_f32(bits);
+}
+inline std::uint16_t narrow_16(float value, DType type) {
+    return type == DType::f16 ? f32_to_f16(value) : f32_to_bf16(value);
+}
 
 // FP8 E4M3 (OCP 8-bit floating point specification 1.0): 3 bits of mantissa, exponents −6 … 8, subnormals of
 // 2^-9, no infinity. Narrowing rounds half to even and saturates at ±448; NaN stays NaN.

@@ -82,10 +82,8 @@ class SyntheticRows final : public WeightRows {
             const float v = value(first + i / spec_.cols, i % spec_.cols);
             if (spec_.form.dense == DType::f32)
                 static_cast<float*>(out)[i] = v;
-            else if (spec_.form.dense == DType::f16)
-                static_cast<std::uint16_t*>(out)[i] = f32_to_f16(v);
             else
-                static_cast<std::uint16_t*>(out)[i] = f32_to_bf16(v);
+                static_cast<std::uint16_t*>(out)[i] = narrow_16(v, spec_.form.dense);
         }
     }
 

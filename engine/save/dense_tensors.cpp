@@ -36,7 +36,7 @@ bool narrow(const float* from, std::size_t n, SaveType type, std::byte* to) {
     }
     bool fits = true;
     for (std::size_t i = 0; i < n; ++i) {
-        const std::uint16_t bits = type == SaveType::f16 ? f32_to_f16(from[i]) : f32_to_bf16(from[i]);
+        const std::uint16_t bits = narrow_16(from[i], type);
         const std::uint16_t infinite = type == SaveType::f16 ? 0x7C00 : 0x7F80;
         fits = fits && ((bits & 0x7FFF) != infinite || std::isinf(from[i]));
         std::memcpy(to + 2 * i, &bits, sizeof bits);

@@ -150,8 +150,7 @@ class LinearMaker {
         const ScaleChoice choice(double(linear_.std_dev) / std::sqrt(variance));
         std::vector<std::uint16_t> bits;
         for (unsigned i = 0; i < 16; ++i)
-            bits.push_back(type == SaveType::f16 ? f32_to_f16(float(choice[i]))
-                                                 : f32_to_bf16(float(choice[i])));
+            bits.push_back(narrow_16(float(choice[i]), type));
         return bits;
     }
     ByteSource scales(double variance, SaveType type = SaveType::f16) const {

@@ -75,7 +75,7 @@ ByteSource random_values(std::uint64_t key, std::uint64_t n, SaveType type, floa
     assert(type == SaveType::f16 || type == SaveType::bf16);
     std::vector<std::uint16_t> narrow;
     for (const float value : wide)
-        narrow.push_back(type == SaveType::f16 ? f32_to_f16(value) : f32_to_bf16(value));
+        narrow.push_back(narrow_16(value, type));
     return values_from(key, n, std::move(narrow));
 }
 

@@ -9,10 +9,15 @@
 
 #include "engine/save/byte_sink.h"
 #include "engine/save/output_folder.h"
+#include "kernels/dtype.h"
 
 namespace recto {
 
 enum class SaveType : std::uint8_t { f32, f16, bf16, i64, i32, i16 };
+// Of the two 16-bit types.
+inline std::uint16_t narrow_16(float value, SaveType type) {
+    return narrow_16(value, type == SaveType::f16 ? DType::f16 : DType::bf16);
+}
 
 struct SaveTensor {
     std::string name;

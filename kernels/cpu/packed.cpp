@@ -467,7 +467,7 @@ void unpack_row(const PackedMatrix& matrix, std::int64_t row, float scale, float
         } else {
             std::uint16_t half;
             std::memcpy(&half, tile + (k * lanes + lane) * 2, 2);
-            w = part->form.dense == DType::f16 ? f16_to_f32(half) : bf16_to_f32(half);
+            w = widen_16(half, part->form.dense);
         }
         out[order.empty() ? k : order[std::size_t(k)]] = w * scale;
     }

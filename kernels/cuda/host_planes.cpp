@@ -17,7 +17,7 @@ void narrow(const std::vector<float>& values, DType dtype, std::byte* to) {
     }
     auto* halves = reinterpret_cast<std::uint16_t*>(to);
     for (std::size_t i = 0; i < values.size(); ++i)
-        halves[i] = dtype == DType::f16 ? f32_to_f16(values[i]) : f32_to_bf16(values[i]);
+        halves[i] = narrow_16(values[i], dtype);
 }
 
 // One plane: its place on the device, its bytes a row, and its name.

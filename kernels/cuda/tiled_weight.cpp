@@ -66,7 +66,7 @@ class NarrowedRows final : public WeightRows {
         rows_.read_f32(first, n, wide.data());
         auto* to = static_cast<std::uint16_t*>(out);
         for (std::size_t i = 0; i < wide.size(); ++i)
-            to[i] = form_.dense == DType::f16 ? f32_to_f16(wide[i]) : f32_to_bf16(wide[i]);
+            to[i] = narrow_16(wide[i], form_.dense);
     }
 
   private:
