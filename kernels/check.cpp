@@ -37,12 +37,6 @@ std::vector<float> to_host(Backend& backend, const Tensor& t) {
     return v;
 }
 
-float as_stored(float v, DType d) {
-    if (d == DType::f16) return f16_to_f32(f32_to_f16(v));
-    if (d == DType::bf16) return bf16_to_f32(f32_to_bf16(v));
-    return v;
-}
-
 int row_width(const AttentionCase& c) {
     return (c.shape.heads + 2 * c.shape.kv_heads) * c.shape.head_dim;
 }

@@ -52,9 +52,8 @@ EightRow eight_weight(const WeightRows& w, std::int64_t row, DType activation, b
     w.read(row, 1, planes);
     const DType held = activation == DType::bf16 && f.scale == ScaleForm::bf16 ? DType::bf16 : DType::f16;
     for (std::size_t g = 0; g < scale.size(); ++g) {
-        scale[g] = widen_16(narrow_16(scale[g], held), held);
-        offset[g] =
-            points || f.offset == OffsetForm::none ? 0.0F : widen_16(narrow_16(offset[g], held), held);
+        scale[g] = as_stored(scale[g], held);
+        offset[g] = points || f.offset == OffsetForm::none ? 0.0F : as_stored(offset[g], held);
     }
     const auto integer = [&](std::int64_t k) {
         const std::uint8_t bits = q[std::size_t(k)];
@@ -82,10 +81,10 @@ struct Sum {
 
 // One output, and how far a card's may be off. int8 sums are exact; what follows rounds three times in FP32.
 // Hopper's tensor cores align 32 FP8 products and the sum so far to the largest and keep 13 bits behind its
-// first
-// ("14 bits": DeepSeek-V3 technical report (2024), §3.5.2): the sum loses up to 2^-13 of itself every 32
-// inputs, always downwards, and each product up to 2^-13 of it, either way; of those four standard deviations
-// are allowed. The largest partial sum is taken twice, as the card's order within 64 inputs is another one.
+// first ("14 bits": DeepSeek-V3 technical report (2024), §3.5.2): the sum loses up to 2^-13 of itself every
+// 32 inputs, always downwards, and each product up to 2^-13 of it, either way; of those four standard
+// deviations are allowed. The largest partial sum is taken twice, as the card's order within 64 inputs is
+// another one.
 Sum dot(const EightRow& x, const EightRow& w, double bias, bool fp8) {
     double sum = 0, largest = 0;
     for (std::size_t k = 0; k < x.values.size(); ++k) {
@@ -107,7 +106,7 @@ double error_of(Backend& backend, const LinearCase& c, DType dtype, std::int64_t
     for (std::size_t i = 0; i < in.x.size(); ++i) {
         // Rows of unlike sizes: a scale that is another row's shows.
         const float size = std::ldexp(1.0F, int(i / std::size_t(cols) % 7) - 4);
-        in.x[i] = widen_16(narrow_16(in.x[i] * size, dtype), dtype);
+        in.x[i] = as_stored(in.x[i] * size, dtype);
     }
     const bool wide = c.epilogue == Epilogue::add;
     const std::vector<float> out = run_linear_16(backend, c, w, c.mode, dtype, in, rows);

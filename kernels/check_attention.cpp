@@ -12,19 +12,6 @@ namespace recto {
 
 namespace {
 
-float as_stored(float v, DType d) {
-    switch (d) {
-        case DType::f16:
-            return f16_to_f32(f32_to_f16(v));
-        case DType::bf16:
-            return bf16_to_f32(f32_to_bf16(v));
-        case DType::f8_e4m3:
-            return e4m3_to_f32(f32_to_e4m3(v));
-        default:
-            return v;
-    }
-}
-
 // Half a unit in the last place, relative.
 double rounding_of(DType d) {
     switch (d) {

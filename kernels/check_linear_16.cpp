@@ -23,7 +23,7 @@ double error_of(Backend& backend, const LinearCase& c, DType dtype, std::int64_t
     const CaseWeights w(c);
     LinearInput in = linear_input(c, rows);
     for (float& v : in.x)
-        v = widen_16(narrow_16(v, dtype), dtype);
+        v = as_stored(v, dtype);
     const std::vector<float> out = run_linear_16(backend, c, w, Activations::floating, dtype, in, rows);
     const bool wide = c.epilogue == Epilogue::add;
     const auto expected =

@@ -4,12 +4,18 @@ namespace recto {
 
 const char* dtype_name(DType t) {
     switch (t) {
-        case DType::f32: return "float32";
-        case DType::f16: return "float16";
-        case DType::bf16: return "bfloat16";
-        case DType::i32: return "int32";
-        case DType::i8: return "int8";
-        case DType::f8_e4m3: return "fp8_e4m3";
+        case DType::f32:
+            return "float32";
+        case DType::f16:
+            return "float16";
+        case DType::bf16:
+            return "bfloat16";
+        case DType::i32:
+            return "int32";
+        case DType::i8:
+            return "int8";
+        case DType::f8_e4m3:
+            return "fp8_e4m3";
     }
     return "?";
 }
@@ -32,7 +38,8 @@ std::uint16_t f32_to_f16(float value) {
     if (magnitude > 0x7F800000U) return std::uint16_t(sign | 0x7E00U);   // NaN, quiet
     if (magnitude >= 0x477FF000U) return std::uint16_t(sign | 0x7C00U);  // rounds to infinity
     if (magnitude < 0x38800000U) {
-        // Subnormal in FP16. Adding 0.5 puts the value's unit 2^-24 at the last mantissa bit, so that the FPU rounds.
+        // Subnormal in FP16. Adding 0.5 puts the value's unit 2^-24 at the last mantissa bit, so that the FPU
+        // rounds.
         const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
         return std::uint16_t(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3F000000U));
     }
@@ -68,6 +75,18 @@ std::uint8_t f32_to_e4m3(float value) {
     }
     const std::uint32_t rounded = magnitude + 0x7FFFFU + ((magnitude >> 20) & 1U);
     return std::uint8_t(sign | ((rounded - 0x3C000000U) >> 20));
+}
+
+float as_stored(float value, DType type) {
+    switch (type) {
+        case DType::f16:
+        case DType::bf16:
+            return widen_16(narrow_16(value, type), type);
+        case DType::f8_e4m3:
+            return e4m3_to_f32(f32_to_e4m3(value));
+        default:
+            return value;
+    }
 }
 
 }  // namespace recto

@@ -46,4 +46,7 @@ inline std::uint16_t narrow_16(float value, DType type) {
 float e4m3_to_f32(std::uint8_t bits);
 std::uint8_t f32_to_e4m3(float value);
 
+// The value that a floating-point type holds of this one.
+float as_stored(float value, DType type);
+
 }  // namespace recto

@@ -112,8 +112,8 @@ class SyntheticRows final : public WeightRows {
             return f16_to_f32(super_scale(r, g * spec_.form.group_size / super_group)) * float(factor(r, g));
         }
         const float s = base_scale() * (0.5F + unit(draw(Plane::scale, r, g)));
-        if (spec_.form.scale == ScaleForm::f16) return f16_to_f32(f32_to_f16(s));
-        if (spec_.form.scale == ScaleForm::bf16) return bf16_to_f32(f32_to_bf16(s));
+        if (spec_.form.scale == ScaleForm::f16) return as_stored(s, DType::f16);
+        if (spec_.form.scale == ScaleForm::bf16) return as_stored(s, DType::bf16);
         return s;
     }
     std::uint8_t zero_point(std::int64_t r, std::int64_t g) const {
@@ -140,7 +140,7 @@ class SyntheticRows final : public WeightRows {
                 break;
         }
         const float m = -0.1F * unit(draw(Plane::offset, r, g));
-        return spec_.form.offset == OffsetForm::f16 ? f16_to_f32(f32_to_f16(m)) : m;
+        return spec_.form.offset == OffsetForm::f16 ? as_stored(m, DType::f16) : m;
     }
     float value(std::int64_t r, std::int64_t k) const {
         if (spec_.form.grouped) {
@@ -148,10 +148,7 @@ class SyntheticRows final : public WeightRows {
             const float product = scale(r, g) * float(signed_q(r, k));
             return product + offset(r, g);
         }
-        const float v = (unit(draw(Plane::q, r, k)) - 0.5F) * 0.1F;
-        if (spec_.form.dense == DType::f16) return f16_to_f32(f32_to_f16(v));
-        if (spec_.form.dense == DType::bf16) return bf16_to_f32(f32_to_bf16(v));
-        return v;
+        return as_stored((unit(draw(Plane::q, r, k)) - 0.5F) * 0.1F, spec_.form.dense);
     }
 
     SyntheticSpec spec_;

@@ -95,10 +95,7 @@ void read_qwen3_moe(const JsonObject& config, FolderConfig& result) {
 
 // √hidden, rounded to the type that the original multiplies in.
 float gemma_embedding_scale(DType dtype, int hidden) {
-    const float scale = std::sqrt(float(hidden));
-    if (dtype == DType::bf16) return bf16_to_f32(f32_to_bf16(scale));
-    if (dtype == DType::f16) return f16_to_f32(f32_to_f16(scale));
-    return scale;
+    return as_stored(std::sqrt(float(hidden)), dtype);
 }
 
 float softcap_of(const JsonObject& config, const char* key, float fallback) {

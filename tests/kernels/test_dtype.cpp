@@ -128,6 +128,17 @@ class TestDtype : public QObject {
         QCOMPARE(unsigned(f32_to_e4m3(1e-30F)), 0U);
         QCOMPARE(unsigned(f32_to_e4m3(-0.0F)), 0x80U);
     }
+
+    // 11, 8 and 4 bits of 1 + 2^-3 + 2^-4 + 2^-10.
+    void stored_numbers_are_those_of_the_type() {
+        const float v = 0x1.304p0F;
+        QCOMPARE(as_stored(v, DType::f32), v);
+        QCOMPARE(as_stored(v, DType::f16), v);
+        QCOMPARE(as_stored(v, DType::bf16), 0x1.3p0F);
+        QCOMPARE(as_stored(v, DType::f8_e4m3), 0x1.4p0F);
+        QCOMPARE(widen_16(narrow_16(v, DType::f16), DType::f16), v);
+        QCOMPARE(unsigned(narrow_16(v, DType::bf16)), 0x3F98U);
+    }
 };
 
 RECTO_TEST_CLASS(TestDtype);
