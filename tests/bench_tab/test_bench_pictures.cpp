@@ -1,13 +1,10 @@
-// The Benchmark tab in its states, light and dark, English and Chinese: nothing may be cut. With
-// RECTO_PICTURES=DIR the pictures are kept for looking at; QT_SCALE_FACTOR=1.5 (a process each) makes them at
-// another scale.
+// The Benchmark tab in its states, light and dark, English and Chinese: nothing may be cut.
 #include <QApplication>
-#include <QDir>
 #include <QPushButton>
 #include <QTest>
 
 #include "bench_fixture.h"
-#include "support/cut_texts.h"
+#include "support/pictures.h"
 #include "support/registry.h"
 #include "ui/bench/bench_table.h"
 #include "ui/bench/bench_view.h"
@@ -19,25 +16,12 @@ using namespace recto::test;
 class TestBenchPictures : public QObject {
     Q_OBJECT
   private Q_SLOTS:
-    void nothing_is_cut_data() {
-        QTest::addColumn<int>("theme");
-        QTest::addColumn<QString>("language");
-        QTest::addColumn<int>("zoom");
-        QTest::newRow("dark") << int(ThemeChoice::dark) << "en" << 100;
-        QTest::newRow("light") << int(ThemeChoice::light) << "en" << 100;
-        QTest::newRow("dark-zh") << int(ThemeChoice::dark) << "zh_TW" << 100;
-        QTest::newRow("light-150") << int(ThemeChoice::light) << "en" << 150;
-    }
+    void nothing_is_cut_data() { add_looks(); }
 
     void nothing_is_cut() {
-        QFETCH(int, theme);
-        QFETCH(QString, language);
-        QFETCH(int, zoom);
         const QString row = QString::fromLatin1(QTest::currentDataTag());
         BenchDesk desk;
-        desk.session->settings().set_theme(ThemeChoice(theme));
-        desk.session->settings().set_language(language);
-        desk.session->settings().set_text_zoom(zoom);
+        take_look(desk.session->settings());
         desk.load();
         desk.open();
         desk.window->show_benchmark();
@@ -47,15 +31,15 @@ class TestBenchPictures : public QObject {
             return desk.find<QLabel>("bench_a_details")->text().contains(QStringLiteral("Q4_1")) &&
                    desk.find<QLabel>("bench_b_details")->text().contains(QStringLiteral("Q4_1"));
         }));
-        check(desk.window.get(), row + QStringLiteral("-bench-1-empty"));
+        check_picture(desk.window.get(), row + QStringLiteral("-bench-1-empty"));
         desk.find<QPushButton>("bench_run")->click();
         desk.bench.allow(3);
         QVERIFY(wait_for([&] { return desk.benchmark().progress().fraction > 0.5; }));
-        check(desk.window.get(), row + QStringLiteral("-bench-2-running"));
+        check_picture(desk.window.get(), row + QStringLiteral("-bench-2-running"));
         desk.bench.finish();
         QVERIFY(wait_for([&] { return !desk.benchmark().active(); }));
         QCoreApplication::processEvents();
-        check(desk.window.get(), row + QStringLiteral("-bench-3-finished"));
+        check_picture(desk.window.get(), row + QStringLiteral("-bench-3-finished"));
         auto* table = desk.find<BenchTable>("bench_table");
         for (int i = 0; i < table->table()->rowCount(); ++i)
             for (int column = 1; column < table->table()->columnCount(); ++column) {
@@ -66,7 +50,7 @@ class TestBenchPictures : public QObject {
             }
         Q_EMIT desk.benchmark().memory_short(9ULL << 30, 3ULL << 30, 7ULL << 30);
         QCoreApplication::processEvents();
-        check(desk.window.get(), row + QStringLiteral("-bench-4-memory"));
+        check_picture(desk.window.get(), row + QStringLiteral("-bench-4-memory"));
     }
 
     // A report as the engine writes it: its header and warnings have room too.
@@ -89,7 +73,7 @@ class TestBenchPictures : public QObject {
         QVERIFY(wait_for([&] { return !desk.benchmark().active(); }));
         auto* table = desk.find<BenchTable>("bench_table");
         QVERIFY(table->table()->rowCount() > 0);
-        check(desk.window.get(), QStringLiteral("real-bench"));
+        check_picture(desk.window.get(), QStringLiteral("real-bench"));
         for (int row = 0; row < table->table()->rowCount(); ++row) {
             const QString text = table->table()->row_text(row);
             if (text.startsWith(QStringLiteral("Decode")))
@@ -97,21 +81,7 @@ class TestBenchPictures : public QObject {
         }
         table->scrollToBottom();
         table->selectRow(table->table()->rowCount() - 2);
-        check(desk.window.get(), QStringLiteral("real-bench-end"));
-    }
-
-  private:
-    static void check(QWidget* widget, const QString& name) {
-        QCoreApplication::processEvents();
-        const QPixmap picture = widget->grab();
-        const QString folder = qEnvironmentVariable("RECTO_PICTURES");
-        if (!folder.isEmpty()) {
-            const QString scale = QString::number(qRound(widget->devicePixelRatioF() * 100));
-            QVERIFY(QDir().mkpath(folder));
-            QVERIFY(picture.save(QStringLiteral("%1/%2-at-%3.png").arg(folder, name, scale)));
-        }
-        const QStringList cut = cut_texts(widget);
-        QVERIFY2(cut.isEmpty(), qPrintable(name + QStringLiteral(" cuts ") + cut.join(QStringLiteral("; "))));
+        check_picture(desk.window.get(), QStringLiteral("real-bench-end"));
     }
 };
 
