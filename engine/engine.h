@@ -23,12 +23,14 @@ using RequestId = std::uint64_t;
 struct EngineOptions {
     int max_model_len = 0;  // 0: the model's, or the largest that the pool holds
     int block_size = 16;
-    int kv_blocks = 0;  // 0: from kv_cache_bytes, or four full contexts, at most a quarter of free memory
+    // 0: from kv_cache_bytes, or on the CPU four full contexts, at most a quarter of free memory; on a card
+    // what gpu_memory_utilization leaves, at most a full context for every sequence of a step.
+    int kv_blocks = 0;
     std::uint64_t kv_cache_bytes = 0;
-    double gpu_memory_utilization = 0.9;  // see LoadOptions; kv_blocks 0 on a card: the pool takes what is left of it
-    int max_num_seqs = 0;            // 0: the backend's default (CPU 16)
-    int max_num_batched_tokens = 0;  // 0: the backend's default (CPU 512)
-    int max_waiting = 0;             // requests that may wait to be started; 0: no bound
+    double gpu_memory_utilization = 0.9;  // see LoadOptions
+    int max_num_seqs = 0;                 // 0: default_step_limits (CPU 16, card 256)
+    int max_num_batched_tokens = 0;       // 0: default_step_limits (CPU 512, card 8,192)
+    int max_waiting = 0;                  // requests that may wait to be started; 0: no bound
     // Host memory for the blocks of preempted sequences, which then resume without being computed again;
     // where it is used up, and with 0, they are recomputed.
     std::uint64_t swap_space_bytes = 0;

@@ -47,7 +47,8 @@ struct StepBatch {
 
     // The rest is for backends that draw tokens (Backend::asynchronous); empty elsewhere.
     std::vector<RowDraw> draws;  // [outputs], or empty: none
-    // [rows], or empty: −1, or the row's token is the one that the step before drew for this output of its
+    // [rows], or empty: −1, or the row's token is the one that the step before drew for this one of its
+    // outputs.
     std::vector<std::int32_t> token_from;
     // [sequences], or empty: a number that means this sequence and no other, ever. A block table that the
     // device knows by it is not uploaded again.

@@ -2,24 +2,19 @@
 // same code, and the numbers are the engine's own (DESIGN §9), stamped when a step's tokens are committed.
 //
 // Protocol (users.md §5):
-//   - Both sides get the same prompt token ids; where their tokenizers differ, the same text, and characters
-//   a
-//     second stand beside tokens a second. Greedy, EOS ignored, prefix cache off.
+//   - Both sides get the same prompt token ids; where their tokenizers differ, the same text, and then
+//     characters a second stand beside tokens a second. Greedy, EOS ignored, prefix cache off.
 //   - A run is void if a sequence did not give exactly `output_tokens` tokens, had a cache hit or was
-//   preempted, or
-//     if the driver says that heat or a power brake held the device back. It is repeated at most
-//     `max_retries` times; each void run stays in the report with its reason.
+//     preempted, or if the driver says that heat or a power brake held the device back. It is repeated at
+//     most `max_retries` times; each void run stays in the report with its reason.
 //   - Timed runs go A B B A A B B A…, each right after full-shape warm-ups on its own side: at least one, and
-//   until
-//     two runs differ by less than 2 %, at most `max_warmups`. Before each timed run's warm-ups the device
-//     rests for `pause_s`, equally for both sides.
+//     until two runs differ by less than 2 %, at most `max_warmups`. Before each timed run's warm-ups the
+//     device rests for `pause_s`, equally for both sides.
 //   - The device is initialised before anything is loaded and counts into neither load.
 //   - Both models stay loaded, one of them idle, if both fit; otherwise the order A | B B | A A | B … is a
-//   load
-//     each, and every row runs in each slot. The header says which.
+//     load each, and every row runs in each slot. The header says which.
 //   - total_decode_tok_s of a run is void if its steady part (every sequence decoding) holds under half of
-//   the
-//     steps that gave tokens.
+//     the steps that gave tokens.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,9 +1,11 @@
 // One decoder forward for every supported family, driven by ModelConfig.
 //
 // A step's rows flow through it together, whatever sequence they belong to:
-//     embed → [norm → q|k|v → rope + KV write → paged attention → o → +residual → norm → gate|up → act → down
-//     → +residual]         (in a mixture's layers: norm → router → the chosen experts → +their weighted sum)
-//           → gather the rows that sample → norm → logits
+//     embed
+//       → in each layer: norm → q|k|v → rope + KV write → paged attention → o → +residual
+//                        → norm → gate|up → act → down → +residual
+//                        (of a mixture: norm → router → the chosen experts → +their weighted sum)
+//       → gather the rows that sample → norm → logits
 #pragma once
 #include <cstdint>
 #include <memory>

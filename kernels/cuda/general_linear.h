@@ -1,5 +1,6 @@
-// Matrix products over tiled weights by mma.sync and cp.async: cards of compute capability 8.0 and newer that
-// are not Hopper (Ampere, Ada, Blackwell).
+// Matrix products over tiled weights by mma.sync and cp.async: what cards of compute capability 8.0 and newer
+// take where they do not have hopper_linear (Ampere, Ada, Blackwell; Hopper in a build without sm_90a).
+// Unpacking to 16-bit rows is every card's.
 #pragma once
 #include "kernels/cuda/general_cut.h"
 #include "kernels/cuda/tile_linear.h"

@@ -1,4 +1,5 @@
-// The loop of the matrix product for cards without wgmma: D[64 weight rows, tokens] = W · xᵀ by mma.sync.
+// The loop of the matrix products of cards without wgmma, and of every card's mixtures: D[64 weight rows,
+// tokens] = W · xᵀ by mma.sync.
 //
 // A block of four warps owns 64 rows of the weight, 16 a warp. Weights, their scales and the tokens come
 // through a ring of stages in shared memory by asynchronous copies, so that the memory is asked for three

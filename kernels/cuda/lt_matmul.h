@@ -1,5 +1,5 @@
-// Dense products of many rows through cuBLASLt (NVIDIA's library; DESIGN §6). The library is opened when the
-// first such product is made: a program that never meets a card does not pay for loading it.
+// Products of many rows through cuBLASLt (NVIDIA's library; DESIGN §6). The library is opened when a card is
+// first asked for what it has: a program that never meets one does not pay for loading it.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -24,8 +24,8 @@ class LtMatmul {
     const char* missing() const;
     // out = x · Wᵀ, or out += with `add`. W [outputs, x.cols] of x's type, row-major:
     //     16-bit types   out of that type or FP32; FP32 sums
-    //     f8_e4m3        out of a 16-bit type or FP32; sums of the tensor cores' own width (see
-    //     fast_fp8_sums) i8             out i32, not added to; exact sums
+    //     f8_e4m3        out of a 16-bit type or FP32; sums as fast_fp8_sums says
+    //     i8             out i32, not added to; exact sums
     // Of 8-bit types x.cols, outputs and the distance of rows are multiples of 16. Error(runtime) when the
     // library refuses the shape.
     void run(cudaStream_t stream, Tensor x, const void* weight, Tensor out, bool add);

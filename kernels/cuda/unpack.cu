@@ -1,6 +1,5 @@
 // One thread a block of a GGUF type, or a run of eight or four codes of a word layout. The planes of one
-// weight stay in the L2 cache between here and the packer, and a load is bound by what the host reads: about
-// 10 GB/s.
+// weight stay in the L2 cache between here and the packer, and a load is bound by what the host reads.
 #include <cuda_fp16.h>
 
 #include <cassert>

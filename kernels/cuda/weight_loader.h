@@ -1,10 +1,13 @@
 // Brings weights from the file map into device memory while a model is loaded. A packer asks for the memory
 // of a whole packed weight, names what belongs where, and seals it:
 //
-//     auto memory = loader.allocate(bytes);                    // one piece, the packer lays it out
-//     loader.load_dense(rows, memory->at(0));                  // 16- and 32-bit weights: straight into place
-//     loader.load_grouped(rows, [to = memory->at(n)](const LogicalPlanes& p, cudaStream_t s) { repack(s, p,
-//     to); }); loader.put(bias.data(), bias_bytes, memory->at(m));      // small arrays loader.seal(*memory);
+//     auto memory = loader.allocate(bytes);                // one piece, the packer lays it out
+//     loader.load_dense(rows, memory->at(0));              // 16- and 32-bit weights: straight into place
+//     loader.load_grouped(rows, [to = memory->at(n)](const LogicalPlanes& p, cudaStream_t s) {
+//         repack(s, p, to);
+//     });
+//     loader.put(bias.data(), bias_bytes, memory->at(m));  // small arrays
+//     loader.seal(*memory);
 //
 // All of it may happen later than the call that asks for it, in the order of the calls, and has happened when
 // finish() returns: reading, copying and repacking of several weights overlap. Callbacks run on the thread
