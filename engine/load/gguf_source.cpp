@@ -60,9 +60,14 @@ class GgufSource final : public ModelSource {
 
     std::vector<TensorInfo> tensors() const override {
         std::vector<TensorInfo> infos;
-        for (const auto& tensor : files_->tensors())
+        for (const auto& tensor : files_->tensors()) {
             infos.push_back(
                 {std::string(tensor.name), tensor.type->name, row_major_shape(tensor), tensor.data.size()});
+            StoredMatrix none;  // of the type
+            none.cols = tensor.type->elements;
+            if (const auto rows = make_gguf_rows(tensor.type->type, none); rows->form().grouped)
+                infos.back().form = rows->form();
+        }
         return infos;
     }
 

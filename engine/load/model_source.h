@@ -23,11 +23,12 @@ enum class TensorRole : std::uint8_t {
     ffn_router, expert_gate, expert_up, expert_down,  // of mixture layers, in place of gate, up and down
 };
 
-struct TensorInfo {  // for `inspect --tensors`
+struct TensorInfo {  // for `inspect --tensors` and the memory that it will take
     std::string name;
     std::string type;                  // "Q4_1", "F32", "BF16"
     std::vector<std::int64_t> shape;   // row-major order: [rows, cols]
     std::uint64_t bytes = 0;
+    std::optional<WeightForm> form;    // of GGUF's block types: what readers make of it
 };
 
 // Everything that tokenizers and templates are built from. Exactly one of the vocabularies is filled.

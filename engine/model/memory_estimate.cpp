@@ -33,16 +33,45 @@ struct WeightSizes {
     std::vector<std::uint64_t> layers;
 };
 
-// Packed planes keep the source's widths, so the tensors' bytes are the weights' bytes.
-WeightSizes weight_sizes(const ModelSource& source) {
+// Bits of an element that a scale or offset a group takes: as wide as in the file, but that tiles of a card
+// hold products of two parts as one number, and its plain kernels read FP32.
+double plane_bits(const WeightForm& form, bool composed, bool wide, bool card, bool exact) {
+    const double group = form.group_size;
+    if (card) return (exact ? 32 : 16) / group;
+    return composed ? 16.0 / super_group + 8 / group : (wide ? 32 : 16) / group;
+}
+
+// What a tensor takes once packed. Codes have 4 or 8 bits there; where the file's have as many, the tensor's
+// bytes are the weight's.
+std::uint64_t packed_bytes(const TensorInfo& t, bool card, bool exact) {
+    double elements = 1;
+    for (const std::int64_t n : t.shape)
+        elements *= double(n);
+    if (!t.form) {
+        const bool narrowed = card && !exact && t.type == "F32" && t.shape.size() >= 2;
+        return narrowed ? t.bytes / 2 : t.bytes;
+    }
+    const WeightForm& f = *t.form;
+    double bits = f.integer == QuantInt::u4 ? 4 : 8;
+    bits += plane_bits(f, f.scale == ScaleForm::f16_times_u6 || f.scale == ScaleForm::f16_times_i8,
+                       f.scale == ScaleForm::f32, card, exact);
+    const bool point = f.offset == OffsetForm::zero_point;
+    if (point && !card)
+        bits += (f.integer == QuantInt::u4 ? 4.0 : 8.0) / f.group_size;
+    else if (point ? exact || f.constant_zero < 0 : f.offset != OffsetForm::none)
+        bits += plane_bits(f, f.offset == OffsetForm::f16_times_u6, f.offset == OffsetForm::f32, card, exact);
+    return std::uint64_t(elements * bits / 8);
+}
+
+WeightSizes weight_sizes(const ModelSource& source, bool card, bool exact) {
     WeightSizes sizes;
     sizes.layers.resize(std::size_t(source.config().layers));
     for (const TensorInfo& t : source.tensors()) {
         const int layer = layer_of(t.name);
         if (layer >= 0 && std::size_t(layer) < sizes.layers.size())
-            sizes.layers[std::size_t(layer)] += t.bytes;
+            sizes.layers[std::size_t(layer)] += packed_bytes(t, card, exact);
         else
-            sizes.other += t.bytes;
+            sizes.other += packed_bytes(t, card, exact);
     }
     return sizes;
 }
@@ -133,7 +162,7 @@ MemoryEstimate estimate_memory(const ModelSource& source, const DeviceInfo& devi
                                const LoadOptions& options) {
     const ModelConfig& c = source.config();
     const bool card = device.kind == "cuda";
-    const WeightSizes sizes = weight_sizes(source);
+    const WeightSizes sizes = weight_sizes(source, card, options.dtype == ModelDType::f32);
     const std::size_t offloaded =
         card ? std::min(fewest_layers(
                             sizes, [&](const Placement& p) { return p.host >= options.cpu_offload_bytes; }),
