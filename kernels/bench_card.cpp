@@ -1,5 +1,6 @@
 // Timings on a card: the products of Llama-2-7B's layer for few and many rows, beside the card's measured
 // ceilings.
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/bench_print.h"
@@ -101,7 +102,7 @@ struct Rows {
         } else {
             std::vector<std::uint16_t> narrow(v.size());
             for (std::size_t i = 0; i < v.size(); ++i)
-                narrow[i] = dtype == DType::f16 ? f32_to_f16(v[i]) : f32_to_bf16(v[i]);
+                narrow[i] = narrow_16(v[i], dtype);
             backend.upload(tensor.data, narrow.data(), narrow.size() * 2);
         }
     }
@@ -124,9 +125,8 @@ double copy_rate(Backend& backend) {
 void bench_card(Backend& backend, const std::string& filter, const Printer& shown) {
     constexpr DType dtype = DType::f16;
     if (backend.activation_dtype(dtype) != dtype) return;
-    const auto wanted = [&](const std::string& name) {
-        return filter.empty() || name.find(filter) != std::string::npos;
-    };
+    // "7B" alone, the beginning of some lines, or one line whole.
+    const auto wanted = [&](const std::string& label) { return label.find(filter) != std::string::npos; };
     if (!filter.empty() && filter.find("7B") == std::string::npos) return;
     Printer print = shown;
     print.top.read_bytes_s = copy_rate(backend);
@@ -162,7 +162,13 @@ void bench_card(Backend& backend, const std::string& filter, const Printer& show
     if (const auto eight = backend.device().eight_bit)
         runs.push_back({awq, *eight, "7B AWQ g128 8-bit activations", {512, 2048, 8192}});
     for (const auto& [form, mode, name, counts] : runs) {
-        if (!wanted(name) && filter.size() > 3) continue;
+        const auto label = [&name = name](const Product& p, std::int64_t rows) {
+            return name + " " + p.name + ", rows " + std::to_string(rows);
+        };
+        const auto any = [&](const Product& p) {
+            return std::ranges::any_of(counts, [&](std::int64_t rows) { return wanted(label(p, rows)); });
+        };
+        if (std::ranges::none_of(products(), any)) continue;
         std::vector<std::unique_ptr<PackedWeight>> weights;  // [layer][product]
         for (int l = 0; l < layers; ++l) {
             for (const Product& p : products()) {
@@ -181,8 +187,11 @@ void bench_card(Backend& backend, const std::string& filter, const Printer& show
         }
         for (const std::int64_t rows : counts) {
             double layer_seconds = 0, layer_bytes = 0, layer_weights = 0;
+            std::size_t timed = 0;
             for (std::size_t i = 0; i < products().size(); ++i) {
                 const Product& p = products()[i];
+                if (!wanted(label(p, rows))) continue;
+                ++timed;
                 const Rows x(backend, rows, p.cols, dtype);
                 const Rows out(backend, rows, p.outputs(), p.epilogue == Epilogue::add ? DType::f32 : dtype);
                 const int repeats = rows > 256 ? 1 : 8;
@@ -206,14 +215,14 @@ void bench_card(Backend& backend, const std::string& filter, const Printer& show
                     (layers * repeats);
                 const double bytes =
                     double(weights[i]->bytes()) + double(x.tensor.bytes()) + double(out.tensor.bytes());
-                print.line(name + " " + p.name + ", rows " + std::to_string(rows), t, bytes,
-                           2 * p.weights() * double(rows), false);
+                print.line(label(p, rows), t, bytes, 2 * p.weights() * double(rows), false);
                 layer_seconds += t;
                 layer_bytes += bytes;
                 layer_weights += p.weights();
             }
-            print.line(name + " layer's products, rows " + std::to_string(rows), layer_seconds, layer_bytes,
-                       2 * layer_weights * double(rows), false);
+            if (timed == products().size())
+                print.line(name + " layer's products, rows " + std::to_string(rows), layer_seconds,
+                           layer_bytes, 2 * layer_weights * double(rows), false);
         }
     }
 }
