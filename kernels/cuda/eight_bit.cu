@@ -41,10 +41,11 @@ __device__ unsigned four_bytes(float a, float b, float c, float d) {
         const unsigned high = __nv_cvt_float2_to_fp8x2(make_float2(c, d), __NV_SATFINITE, __NV_E4M3);
         return low | high << 16;
     } else {
-        constexpr float magic =
-            12582912.0F;  // 1.5 · 2^23: the sum's last byte is the value, rounded half to even
-        const unsigned low = __byte_perm(__float_as_uint(a + magic), __float_as_uint(b + magic), 0x0040);
-        const unsigned high = __byte_perm(__float_as_uint(c + magic), __float_as_uint(d + magic), 0x0040);
+        // 1.5 · 2^23: the sum's last byte is the value, rounded half to even. Not fused with a product that
+        // made the value: that would round it once where the definition rounds it twice.
+        const auto integer = [](float v) { return __float_as_uint(__fadd_rn(v, 12582912.0F)); };
+        const unsigned low = __byte_perm(integer(a), integer(b), 0x0040);
+        const unsigned high = __byte_perm(integer(c), integer(d), 0x0040);
         return __byte_perm(low, high, 0x5410);
     }
 }
