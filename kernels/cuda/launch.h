@@ -2,15 +2,13 @@
 // blocks may be placed on the card while the kernel before still runs, so that its prologue costs nothing.
 //
 // The rules, for every kernel of this folder that goes through `launch`:
-//   1. Every thread calls wait_for_previous() before it reads or writes anything that an earlier kernel
-//   writes
-//      or reads, and before it leaves. Only weights and the step's packet (copied before the step's first
-//      kernel, which waits for the copy whole) may be read before it.
+//   1. Every thread calls wait_for_previous() before it leaves, and before it reads or writes anything that
+//      an earlier kernel writes or reads. Only weights may be read before it, and the step's packet (copied
+//      before the step's first kernel, which waits for the copy whole).
 //   2. let_next_start() is called once near the start. It says nothing about results: the next kernel's
 //      wait_for_previous() returns only when this whole grid has ended and its writes are visible.
-//   3. What an earlier kernel wrote is read by plain loads: never __ldg, nor const __restrict__ pointers,
-//   which
-//      the compiler may turn into read-only loads and move above the wait.
+//   3. What an earlier kernel wrote is read by plain loads: __ldg and const __restrict__ pointers make loads
+//      that the compiler may move above the wait.
 #pragma once
 #include <cuda_runtime.h>
 
