@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "kernels/cuda/check.h"
+#include "kernels/cuda/choices.h"
 #include "kernels/cuda/general_linear.h"
 #include "kernels/cuda/kernels.h"
 
@@ -89,18 +90,19 @@ void LinearRunner::run(cudaStream_t stream, Tensor x, const TiledWeight& weight,
 void LinearRunner::run_segment(cudaStream_t stream, Tensor x, const TiledWeight::Segment& s,
                                Epilogue epilogue, Tensor out) {
     const TileWeight& w = s.tile;
-    const bool eight = EightBit::serves(w, x.rows);
-    const std::int64_t own_rows = w.kind == TileKind::dense ? own_dense_rows : own_quantized_rows();
-    if (!eight && (x.rows <= own_rows || lt_.missing())) {
+    const ProductKernel kernel = choose_product({multiprocessors_, true, hopper(), has_library()}, w.kind,
+                                                w.eight != DType::f32, x.rows);
+    if (kernel == ProductKernel::own) {
         run_own(stream, x, w, {out, epilogue, s.bias});
         return;
     }
-    if (!eight && w.kind != TileKind::dense) {
+    if (kernel == ProductKernel::unpacked) {
         run_unpacked(stream, x, s, epilogue, out);
         return;
     }
+    assert(kernel == ProductKernel::eight_bit || kernel == ProductKernel::library);
     const auto product = [&](Tensor to, bool add) {
-        if (eight)
+        if (kernel == ProductKernel::eight_bit)
             eight_.run(stream, x, w, to, add);
         else
             lt_.run(stream, x, w.data, to, add);

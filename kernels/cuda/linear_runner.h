@@ -33,7 +33,6 @@ class LinearRunner {
     bool has_library() const { return !lt_.missing(); }
 
   private:
-    std::int64_t own_quantized_rows() const { return cuda::own_quantized_rows(hopper()); }
     bool hopper() const { return path_ == LinearPath::hopper; }
     void run_segment(cudaStream_t stream, Tensor x, const TiledWeight::Segment& s, Epilogue epilogue,
                      Tensor out);
