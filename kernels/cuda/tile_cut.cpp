@@ -7,9 +7,10 @@ namespace {
 
 // Estimates are in clocks of one SM of an H200 (132 SMs at 1.8 GHz, 4.2 TB/s: 17.7 bytes a clock and SM).
 constexpr double bytes_a_clock = 17.7;     // from memory, when all SMs ask
-constexpr double most_bytes_a_clock = 40;  // that one SM can take, when few ask
+constexpr double most_bytes_a_clock = 24;  // that one SM was seen to take, when few ask
 constexpr double block_overhead = 2500;    // prologue and epilogue of a block
 constexpr double l2_bytes_a_clock = 40;    // of partial sums
+constexpr double exchange_wait = 2500;     // until the other blocks' sums are there
 
 double weight_bytes(const TileProblem& w) {  // of 128 rows and 128 inputs
     constexpr double cells = 2.0 * block_rows * chunk_k;
@@ -51,7 +52,10 @@ TileShape choose_cut(const TileProblem& w, int multiprocessors) {
                 std::max<std::int64_t>(2, (tiles * chunks + multiprocessors - 1) / multiprocessors);
             s.run = int(run);
             s.grid = int((tiles * chunks + run - 1) / run);
-            clocks = double(run) * chunk_clocks(w, tokens, bytes_a_clock) + block_overhead + 2 * partial;
+            // A block leaves one part, and the owner of a tile adds those of all that share it.
+            const double sharers = std::max(1.0, double(chunks) / double(run));
+            clocks = double(run) * chunk_clocks(w, tokens, bytes_a_clock) + block_overhead +
+                     partial * (1 + sharers);
         } else if (splits > 1) {
             const std::int64_t run = (chunks + splits - 1) / splits, parts = (chunks + run - 1) / run;
             if (tiles * parts > multiprocessors) return;  // partial sums have room for one block an SM
@@ -59,7 +63,9 @@ TileShape choose_cut(const TileProblem& w, int multiprocessors) {
             s.splits = int(parts);
             s.grid = int(tiles * parts);
             const double memory = std::min(most_bytes_a_clock, bytes_a_clock * sms / double(s.grid));
-            clocks = double(run) * chunk_clocks(w, tokens, memory) + block_overhead + partial * double(parts);
+            // Of many tokens every block adds its share of the parts, else one adds them all.
+            const double exchange = tokens > 32 ? 2 * partial + exchange_wait : partial * double(parts);
+            clocks = double(run) * chunk_clocks(w, tokens, memory) + block_overhead + exchange;
         } else {
             s.grid = int(std::min<std::int64_t>(tiles, multiprocessors));
             // The last round's blocks share the memory among fewer.

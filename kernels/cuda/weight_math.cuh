@@ -37,4 +37,11 @@ __device__ inline float gate(float g, Epilogue epilogue) {
     return 0.5F * g * (1.0F + tanhf(inner));
 }
 
+// For results of 16 bits: a few units in the last place of FP32 off, without the branches of exact division.
+__device__ inline float quick_gate(float g, Epilogue epilogue) {
+    if (epilogue == Epilogue::silu_mul) return __fdividef(g, 1.0F + __expf(-g));
+    const float inner = 0.7978845608028654F * (g + 0.044715F * g * g * g);
+    return g - __fdividef(g, 1.0F + __expf(2.0F * inner));  // (1 + tanh) / 2 = 1 − 1 / (1 + e^2x)
+}
+
 }  // namespace recto::cuda
