@@ -22,7 +22,7 @@ constexpr bool thin = Kind != TileKind::dense&& Tokens <= 32;
 template <TileKind Kind, int Tokens>
 constexpr int hopper_threads = 128 * (thin<Kind, Tokens> ? 5 : 3);
 
-template <TileKind Kind, class T, int Tokens>
+template <TileKind Kind, class T, int Tokens, Groups How>
 __global__ void __launch_bounds__(hopper_threads<Kind, Tokens>, 1)
     hopper_kernel(const __grid_constant__ HopperArgs a, const __grid_constant__ CUtensorMap x_map,
                   const __grid_constant__ CUtensorMap w_map) {
@@ -44,14 +44,14 @@ __global__ void __launch_bounds__(hopper_threads<Kind, Tokens>, 1)
     }
     __syncthreads();
     if (threadIdx.x < 128) {
-        if constexpr (!thin<Kind, Tokens>) give_registers<56>();
+        if constexpr (!thin<Kind, Tokens>) give_registers<40>();
         if (threadIdx.x % 32 == 0) {
             Producer<Kind, Tokens> producer{a, &x_map, &w_map, ring, full, layout, int(threadIdx.x) / 32};
             producer.run(empty);
         }
         return;
     }
-    if constexpr (!thin<Kind, Tokens>) take_registers<224>();
+    if constexpr (!thin<Kind, Tokens>) take_registers<232>();
     const int warpgroup = int(threadIdx.x) / 128 - 1, group = warpgroup % 2, thread = int(threadIdx.x) % 128;
     wait_for_previous();
     const TileEpilogue<Tokens> epilogue{a, slices[group], group, thread};
@@ -60,7 +60,8 @@ __global__ void __launch_bounds__(hopper_threads<Kind, Tokens>, 1)
                                       layout, epilogue, group, warpgroup / 2, thread}
             .run();
     else
-        WideConsumer<Kind, T, Tokens>{a, ring, full, empty, shared, layout, epilogue, group, thread}.run();
+        WideConsumer<Kind, T, Tokens, How>{a, ring, full, empty, shared, layout, epilogue, group, thread}
+            .run();
 #endif
 }
 
@@ -97,8 +98,17 @@ void launch_hopper(cudaStream_t stream, Tensor x, const TileWeight& w, const Til
         Kind == TileKind::dense ? tile_map(w.data, w.dtype, w.rows, w.cols, w.cols, dense_box_rows) : x_map;
     const std::size_t bytes =
         std::size_t(a.stages) * stage_layout<Kind>(Tokens, w.groups_a_chunk(), w.mode).bytes;
-    launch("linear", hopper_kernel<Kind, T, Tokens>, dim3(unsigned(shape.grid)),
-           dim3(hopper_threads<Kind, Tokens>), bytes, stream, a, x_map, w_map);
+    const auto start = [&]<Groups How>() {
+        launch("linear", hopper_kernel<Kind, T, Tokens, How>, dim3(unsigned(shape.grid)),
+               dim3(hopper_threads<Kind, Tokens>), bytes, stream, a, x_map, w_map);
+    };
+    if constexpr (Kind != TileKind::dense) {
+        if (a.group_shift == 3 && w.mode == SecondPlane::zero_u8)
+            return start.template operator()<Groups::whole_zeros>();
+        if (a.group_shift == 3 && w.mode == SecondPlane::none)
+            return start.template operator()<Groups::whole>();
+    }
+    start.template operator()<Groups::any>();
 }
 
 }  // namespace recto::cuda

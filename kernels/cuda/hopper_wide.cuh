@@ -4,11 +4,16 @@
 #pragma once
 #include "kernels/cuda/hopper_epilogue.cuh"
 #include "kernels/cuda/hopper_groups.cuh"
+#include "kernels/cuda/tensor_core.cuh"
 #include "kernels/cuda/wgmma.cuh"
 
 namespace recto::cuda {
 
-template <TileKind Kind, class T, int Tokens>
+// How weights are scaled: one group a chunk with its own zero point, one group a chunk, or any way. The first
+// two have no branch between the fragments, and their loads go first, together.
+enum class Groups { whole_zeros, whole, any };
+
+template <TileKind Kind, class T, int Tokens, Groups How>
 struct WideConsumer {
     static constexpr int values = Tokens / 2;  // FP32 sums a thread
     const HopperArgs& a;
@@ -23,6 +28,23 @@ struct WideConsumer {
 
     __device__ int warp_of() const { return thread / 32; }
     __device__ int lane() const { return thread % 32; }
+
+    __device__ void load_whole(RowGroup<T> (&r)[2], std::uint32_t at, bool zeros) const {
+        const std::uint32_t row = std::uint32_t(group * block_rows + warp_of() * 16 + lane() / 4);
+        const std::uint32_t scales[2] = {load_shared_u16(at + layout.scale + row * 2),
+                                         load_shared_u16(at + layout.scale + row * 2 + 16)};
+        std::uint32_t z[2] = {};
+        if (zeros) {
+            z[0] = load_shared_u8(at + layout.second + row);
+            z[1] = load_shared_u8(at + layout.second + row + 8);
+        }
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            r[i].set_scale(scales[i], a.w.planes_bf16);
+            if (zeros) r[i].set_zero(z[i]);
+            r[i].settle();
+        }
+    }
 
     // The products of 64 inputs: tile `t` of the stage, which is tile `k_tile` of its chunk.
     __device__ void step(float (&d)[values], std::uint32_t (&regs)[4][4], RowGroup<T> (&r)[2], int t,
@@ -42,25 +64,32 @@ struct WideConsumer {
         } else {
             constexpr int per = stage_k(Tokens) / tile_k;
             constexpr int tile_bytes = block_rows * tile_k / (Kind == TileKind::u8 ? 1 : 2);
-            const std::uint8_t* tile = data + layout.weights + (group * per + t) * tile_bytes;
-            const int mask = (1 << a.group_shift) - 1;
+            const std::uint32_t tile = at + layout.weights + std::uint32_t((group * per + t) * tile_bytes);
             uint4 q[Kind == TileKind::u8 ? 2 : 1];
             if constexpr (Kind == TileKind::u4) {
-                q[0] = reinterpret_cast<const uint4*>(tile)[thread];
+                q[0] = load_shared_four(tile + std::uint32_t(thread) * 16);
             } else {
-                q[0] = reinterpret_cast<const uint4*>(tile)[warp_of() * 64 + lane()];
-                q[1] = reinterpret_cast<const uint4*>(tile)[warp_of() * 64 + 32 + lane()];
+                q[0] = load_shared_four(tile + std::uint32_t(warp_of() * 64 + lane()) * 16);
+                q[1] = load_shared_four(tile + std::uint32_t(warp_of() * 64 + 32 + lane()) * 16);
             }
             const auto* words = reinterpret_cast<const std::uint32_t*>(q);
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const int k16 = k_tile * 4 + i;
-                if ((k16 & mask) == 0 || (i == 0 && t == 0))
-                    load_groups(r, a, layout, data, group, thread, k16 >> a.group_shift);
+            const auto unpack = [&](int i) {
                 if constexpr (Kind == TileKind::u4)
                     unpack_u4(regs[i], words[i], r);
                 else
                     unpack_u8(regs[i], words[2 * i], words[2 * i + 1], r);
+            };
+            if constexpr (How != Groups::any) {
+                if (t == 0) load_whole(r, at, How == Groups::whole_zeros);
+            }
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                if constexpr (How == Groups::any) {
+                    const int k16 = k_tile * 4 + i, mask = (1 << a.group_shift) - 1;
+                    if ((k16 & mask) == 0 || (i == 0 && t == 0))
+                        load_groups(r, a, layout, data, group, thread, k16 >> a.group_shift);
+                }
+                unpack(i);
             }
             wgmma_fence();
 #pragma unroll
