@@ -24,6 +24,9 @@ std::string shared_by(int blocks, int run) {
 
 // Chunks are of 128 inputs.
 std::string hopper_text(const TileShape& s) {
+    if (s.slabs.grid > 0)
+        return "mma.sync, " + number(s.slabs.grid) + " blocks of " + number(s.slabs.units) +
+               " slabs of 16 outputs x " + number(s.tokens) + " rows";
     const std::string tiles =
         "wgmma, tiles of " + number(tile_rows) + " outputs x " + number(s.tokens) + " rows";
     if (s.run > 0 && s.splits == 0)

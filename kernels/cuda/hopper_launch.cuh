@@ -1,17 +1,24 @@
 // Chooses the instance of the Hopper product by the number of tokens a block holds.
 #pragma once
 #include "kernels/cuda/hopper_linear.cuh"
+#include "kernels/cuda/hopper_thin.cuh"
 
 namespace recto::cuda {
 
 template <TileKind Kind, class T>
 void launch_widths(cudaStream_t stream, Tensor x, const TileWeight& w, const TileOutput& output,
                    const LinearScratch& scratch, const TileShape& shape) {
+    const auto few = [&]<int Tokens>() {
+        if constexpr (Kind == TileKind::dense)
+            launch_hopper<Kind, T, Tokens>(stream, x, w, output, scratch, shape);
+        else
+            launch_thin<Kind, T, Tokens>(stream, x, w, output, shape.slabs);
+    };
     switch (shape.tokens) {
         case 8:
-            return launch_hopper<Kind, T, 8>(stream, x, w, output, scratch, shape);
+            return few.template operator()<8>();
         case 16:
-            return launch_hopper<Kind, T, 16>(stream, x, w, output, scratch, shape);
+            return few.template operator()<16>();
         case 32:
             return launch_hopper<Kind, T, 32>(stream, x, w, output, scratch, shape);
         case 64:

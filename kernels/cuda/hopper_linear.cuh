@@ -1,29 +1,25 @@
 // The matrix product of Hopper cards: D[outputs, tokens] = W · xᵀ, so that the weights are the operand that
 // may come from registers and few tokens still fill the tensor cores' rows.
 //
-// One block of threads an SM: a producer thread keeps a ring of stages filled by the bulk copy engine
-// (hopper_pipeline.cuh); consumers unpack quantized weights, multiply (hopper_wide.cuh, hopper_thin.cuh) and
-// write (hopper_epilogue.cuh). Weights do not depend on the kernel before this one, so their first stages are
-// asked for before waiting for it (programmatic dependent launch): the memory stays busy through the small
-// kernels between two products.
+// One block of threads an SM: producer threads keep a ring of stages filled by the bulk copy engine
+// (hopper_pipeline.cuh); consumers unpack quantized weights, multiply (hopper_wide.cuh) and write
+// (hopper_epilogue.cuh). Weights do not depend on the kernel before this one, so their first stages are asked
+// for before waiting for it (programmatic dependent launch): the memory stays busy through the small kernels
+// between two products. Quantized weights and few tokens have a kernel of their own (hopper_thin.cuh).
 //
 // Work is cut in one of three ways (choose_tile): whole tiles; every tile into equal runs of inputs; or equal
 // runs of chunks whatever tile they belong to ("stream-K", Osama et al. 2023). Sums of a tile shared by
 // several blocks meet in `partials` and are added in the order of the inputs, so that the same launch gives
 // the same bits.
 #pragma once
-#include "kernels/cuda/hopper_thin.cuh"
 #include "kernels/cuda/hopper_wide.cuh"
 
 namespace recto::cuda {
 
-template <TileKind Kind, int Tokens>
-constexpr bool thin = Kind != TileKind::dense&& Tokens <= 32;
-template <TileKind Kind, int Tokens>
-constexpr int hopper_threads = 128 * (thin<Kind, Tokens> ? 5 : 3);
+constexpr int hopper_threads = 3 * 128;  // a warpgroup of producers, two of consumers
 
 template <TileKind Kind, class T, int Tokens, Groups How>
-__global__ void __launch_bounds__(hopper_threads<Kind, Tokens>, 1)
+__global__ void __launch_bounds__(hopper_threads, 1)
     hopper_kernel(const __grid_constant__ HopperArgs a, const __grid_constant__ CUtensorMap x_map,
                   const __grid_constant__ CUtensorMap w_map) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL  // wgmma and setmaxnreg exist in sm_90a code alone
@@ -44,24 +40,18 @@ __global__ void __launch_bounds__(hopper_threads<Kind, Tokens>, 1)
     }
     __syncthreads();
     if (threadIdx.x < 128) {
-        if constexpr (!thin<Kind, Tokens>) give_registers<40>();
+        give_registers<40>();
         if (threadIdx.x % 32 == 0) {
             Producer<Kind, Tokens> producer{a, &x_map, &w_map, ring, full, layout, int(threadIdx.x) / 32};
             producer.run(empty);
         }
         return;
     }
-    if constexpr (!thin<Kind, Tokens>) take_registers<232>();
-    const int warpgroup = int(threadIdx.x) / 128 - 1, group = warpgroup % 2, thread = int(threadIdx.x) % 128;
+    take_registers<232>();
+    const int group = int(threadIdx.x) / 128 - 1, thread = int(threadIdx.x) % 128;
     wait_for_previous();
     const TileEpilogue<Tokens> epilogue{a, slices[group], group, thread};
-    if constexpr (thin<Kind, Tokens>)
-        ThinConsumer<Kind, T, Tokens>{a,      ring,     full,  empty,         shared,
-                                      layout, epilogue, group, warpgroup / 2, thread}
-            .run();
-    else
-        WideConsumer<Kind, T, Tokens, How>{a, ring, full, empty, shared, layout, epilogue, group, thread}
-            .run();
+    WideConsumer<Kind, T, Tokens, How>{a, ring, full, empty, shared, layout, epilogue, group, thread}.run();
 #endif
 }
 
@@ -100,7 +90,7 @@ void launch_hopper(cudaStream_t stream, Tensor x, const TileWeight& w, const Til
         std::size_t(a.stages) * stage_layout<Kind>(Tokens, w.groups_a_chunk(), w.mode).bytes;
     const auto start = [&]<Groups How>() {
         launch("linear", hopper_kernel<Kind, T, Tokens, How>, dim3(unsigned(shape.grid)),
-               dim3(hopper_threads<Kind, Tokens>), bytes, stream, a, x_map, w_map);
+               dim3(hopper_threads), bytes, stream, a, x_map, w_map);
     };
     if constexpr (Kind != TileKind::dense) {
         if (a.group_shift == 3 && w.mode == SecondPlane::zero_u8)

@@ -15,4 +15,8 @@ namespace recto::cuda {
 CUtensorMap tile_map(const void* data, DType dtype, std::int64_t rows, std::int64_t cols,
                      std::int64_t row_stride, int box_rows);
 
+// A plane of a tiled weight [block][row][quarter of 4][piece]: boxes of one quarter's pieces of `box_rows`
+// successive rows; rows past the last arrive as zero. `data` and `piece_bytes` are multiples of 16.
+CUtensorMap slab_map(const void* data, int piece_bytes, int rows, int blocks, int box_rows);
+
 }  // namespace recto::cuda

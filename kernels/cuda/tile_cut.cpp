@@ -29,11 +29,30 @@ double weight_bytes(const TileProblem& w) {  // of 128 rows and 128 inputs
 double chunk_clocks(const TileProblem& w, int tokens, double share_of_memory) {
     const double rate = 2048 * (tokens >= 256 ? 0.9 : tokens >= 128 ? 0.82 : 0.6);
     const double compute = 2.0 * block_rows * chunk_k * tokens / rate;
-    const double unpack = w.kind == TileKind::dense ? 0 : tokens > 32 ? 500 : w.chunk_scales ? 280 : 520;
+    const double unpack = w.kind == TileKind::dense ? 0 : 500;
     return std::max({compute, unpack, weight_bytes(w) / share_of_memory});
 }
 
 }  // namespace
+
+SlabCut cut_slabs(TileKind kind, int blocks, bool gated, int multiprocessors) {
+    const auto up = [](int n, int d) { return (n + d - 1) / d; };
+    constexpr int most_slabs = 12;  // of a pass
+    const int slabs = gated ? 2 : 1;
+    SlabCut cut;
+    cut.all_units = blocks * (block_rows / slab_rows) / slabs;
+    cut.units = up(cut.all_units, multiprocessors);
+    cut.grid = up(cut.all_units, cut.units);  // fewer blocks with as much each rather than some that end late
+    cut.units_a_pass = up(cut.units, up(cut.units * slabs, most_slabs));
+    const int pass = cut.units_a_pass * slabs;
+    cut.group_shift = 1;
+    while (up(pass, 1 << cut.group_shift) > most_warp_slabs(kind))
+        ++cut.group_shift;
+    cut.warp_slabs = up(pass, 1 << cut.group_shift);
+    while ((1 << cut.row_shift) < cut.units_a_pass * slab_rows)
+        ++cut.row_shift;
+    return cut;
+}
 
 TileShape choose_cut(const TileProblem& w, int multiprocessors) {
     const std::int64_t rows = w.rows;
@@ -84,6 +103,12 @@ TileShape choose_cut(const TileProblem& w, int multiprocessors) {
     int narrow = 8;
     while (narrow < 256 && narrow < rows)
         narrow *= 2;
+    if (w.kind != TileKind::dense && narrow <= thin_tokens) {
+        best.tokens = narrow;
+        best.slabs = cut_slabs(w.kind, w.blocks, w.gated, multiprocessors);
+        best.grid = best.slabs.grid;
+        return best;
+    }
     for (const int tokens : {narrow, narrow / 2}) {
         if (tokens < 8 || (tokens < narrow && tokens < 128))
             continue;  // narrower only where two tiles may pay

@@ -18,20 +18,41 @@ constexpr int tile_rows = 2 * block_rows;  // of one block of threads
 
 enum class TileKind : std::uint8_t { dense, u4, u8 };
 
+// Quantized weights and at most this many rows of x: a block has slabs of 16 weight rows whole.
+constexpr int thin_tokens = 16;
+constexpr int slab_rows = 16;
+// That a warp takes at a time: its sums must fit the registers, its ring several chunks.
+RECTO_HOST_DEVICE constexpr int most_warp_slabs(TileKind kind) {
+    return kind == TileKind::u8 ? 2 : 3;
+}
+// A unit of work is a slab, or for gated weights a slab of gate rows and one of the up rows that belong to
+// it.
+struct SlabCut {
+    int grid = 0;          // blocks launched; 0: not cut so
+    int all_units = 0;     // of the weight
+    int units = 0;         // of a block
+    int units_a_pass = 0;  // that its warps take at a time
+    int group_shift = 0;   // log2 of the groups of warps that share a pass's slabs; the rest share the inputs
+    int warp_slabs = 0;    // most of a warp in a pass
+    int row_shift = 0;     // log2 of the threads side by side that write a token's outputs of a pass
+};
+SlabCut cut_slabs(TileKind kind, int blocks, bool gated, int multiprocessors);
+
 struct TileShape {
     int tokens = 0;  // columns of D a block of threads holds: 8, 16, 32, 64, 128, 256
     int grid = 0;    // blocks launched
     int run = 0;     // chunks of 128 inputs a block takes; 0: whole tiles, one after another
     int splits =
         0;  // blocks that share a tile, run chunks each; 0 with run > 0: runs go on into the next tile
+    SlabCut slabs = {};  // of few tokens: the other fields but `tokens` do not count
 };
 
 struct TileProblem {
     TileKind kind = TileKind::dense;
-    bool chunk_scales = false;  // 4 bit, FP16, groups of 128 or more: the cheapest to unpack
-    int blocks = 0;             // of 64 weight rows
-    int chunks = 0;             // of 128 inputs
-    std::int64_t rows = 0;      // of x
+    int blocks = 0;         // of 64 weight rows
+    int chunks = 0;         // of 128 inputs
+    std::int64_t rows = 0;  // of x
+    bool gated = false;
 };
 // The cut of least estimated time. Where blocks share tiles there are at most as many as multiprocessors.
 TileShape choose_cut(const TileProblem& problem, int multiprocessors);

@@ -68,9 +68,7 @@ struct LinearScratch {
 };
 
 inline TileShape choose_tile(const TileWeight& w, std::int64_t rows, int multiprocessors) {
-    const bool chunk_scales = w.kind == TileKind::u4 && w.dtype == DType::f16 && w.group_size >= chunk_k &&
-                              w.mode != SecondPlane::offset_16;
-    return choose_cut({w.kind, chunk_scales, w.blocks, w.chunks, rows}, multiprocessors);
+    return choose_cut({w.kind, w.blocks, w.chunks, rows, w.gated}, multiprocessors);
 }
 
 // x [rows, cols] of weight.dtype; rows 16 bytes apart at least. sm_90a.

@@ -26,8 +26,7 @@ constexpr Shape shapes[] = {
     {"vocabulary", 128256, 4096}, {"one block", 40, 64},     {"three blocks", 180, 700}};
 
 TileProblem problem_of(const Shape& s, TileKind kind, std::int64_t rows) {
-    return {kind, kind == TileKind::u4, (s.weight_rows + block_rows - 1) / block_rows,
-            (s.inputs + chunk_k - 1) / chunk_k, rows};
+    return {kind, (s.weight_rows + block_rows - 1) / block_rows, (s.inputs + chunk_k - 1) / chunk_k, rows};
 }
 
 template <class Check>
@@ -36,7 +35,9 @@ void every_cut(Check&& check) {
         for (const TileKind kind : {TileKind::dense, TileKind::u4, TileKind::u8})
             for (const std::int64_t rows : {1, 4, 16, 33, 64, 100, 128, 200, 256, 300, 2048, 8192}) {
                 const TileProblem p = problem_of(s, kind, rows);
-                check(p, choose_cut(p, multiprocessors));
+                const TileShape cut = choose_cut(p, multiprocessors);
+                QCOMPARE(cut.slabs.grid > 0, kind != TileKind::dense && rows <= thin_tokens);
+                if (cut.slabs.grid == 0) check(p, cut);
             }
 }
 
@@ -89,6 +90,28 @@ class TestCudaTileCut : public QObject {
             }
         });
         QVERIFY(shared > 0);
+    }
+
+    // Whole slabs: each belongs to one pass of one block, its warps have places for them all, and enough
+    // threads write a pass's outputs side by side.
+    void slabsOfFewTokens() {
+        for (const Shape& s : shapes)
+            for (const TileKind kind : {TileKind::u4, TileKind::u8})
+                for (const bool gated : {false, true}) {
+                    const int blocks = (s.weight_rows + block_rows - 1) / block_rows;
+                    const SlabCut cut = cut_slabs(kind, blocks, gated, multiprocessors);
+                    const int slabs = gated ? 2 : 1;  // of a unit
+                    QCOMPARE(cut.all_units * slabs * slab_rows, blocks * block_rows);
+                    QVERIFY(cut.grid <= multiprocessors);
+                    QVERIFY((cut.grid - 1) * cut.units < cut.all_units);
+                    QVERIFY(cut.grid * cut.units >= cut.all_units);
+                    QVERIFY(cut.units_a_pass >= 1 && cut.units_a_pass <= cut.units);
+                    QVERIFY(cut.warp_slabs <= most_warp_slabs(kind));
+                    QVERIFY((cut.warp_slabs << cut.group_shift) >= cut.units_a_pass * slabs);
+                    QVERIFY(cut.group_shift >= 1 && cut.group_shift <= 4);  // of 16 warps
+                    QVERIFY(cut.units_a_pass * slab_rows <= 1 << cut.row_shift);
+                    QVERIFY(1 << cut.row_shift <= 512);
+                }
     }
 
     void holdsAllTokensOfFewRows() {
