@@ -41,6 +41,15 @@ CLI::Validator number_in(double low, double high, const std::string& range) {
 constexpr double largest_gib = 1 << 20;  // a PiB: any larger number is a slip, and would not fit 64 bits
 constexpr double smallest_gib = 1.0 / (1 << 30);  // a byte
 
+// A card cuts a step's products and attention by its batch, so that the order of sums follows it.
+void expect_batch_invariance(const CommonOptions& o, Backend& backend) {
+    if (o.batch_invariant && backend.device().kind != "cpu")
+        throw Error(
+            ErrorKind::argument,
+            "--batch-invariant: on a card a row's bits follow from how its batch is cut; use --device "
+            "cpu, where they never do, or leave it out");
+}
+
 }  // namespace
 
 void install_interrupt_handler() {
@@ -116,7 +125,7 @@ void add_common_options(CLI::App& command, CommonOptions& o) {
     command.add_option("--kv-cache-dtype", o.kv_cache_dtype, "auto, float32, float16, bfloat16 or fp8")
         ->check(CLI::IsMember({"auto", "float32", "float16", "bfloat16", "fp8"}));
     command.add_flag("--batch-invariant", o.batch_invariant,
-                     "a row's bits do not depend on its batch (always so on the CPU)");
+                     "a row's bits do not depend on its batch (always so on the CPU, not offered by a card)");
     command.add_flag("--json", o.json, "machine-readable results");
 }
 
@@ -148,8 +157,10 @@ std::shared_ptr<Backend> make_backend(const CommonOptions& o) {
                             "--device must be cuda or cuda:N with a number N, got " + o.device);
         }
         std::string why;
-        if (auto backend = make_cuda_backend({ordinal, o.max_arch}, why)) return backend;
-        throw Error(ErrorKind::runtime, "--device " + o.device + ": " + why);
+        auto backend = make_cuda_backend({ordinal, o.max_arch}, why);
+        if (!backend) throw Error(ErrorKind::runtime, "--device " + o.device + ": " + why);
+        expect_batch_invariance(o, *backend);
+        return backend;
     }
     CpuOptions cpu;
     cpu.threads = o.threads;
@@ -163,6 +174,7 @@ std::shared_ptr<Backend> make_backend(const CommonOptions& o) {
     if (o.kv_cache_dtype == "fp8" && backend->device().kind == "cpu")
         throw Error(ErrorKind::argument,
                     "--kv-cache-dtype fp8 needs a card; this run uses the CPU, choose float16");
+    expect_batch_invariance(o, *backend);
     return backend;
 }
 
