@@ -263,6 +263,7 @@ struct ThinWarp {
 template <TileKind Kind, class T, int Tokens>
 __global__ void __launch_bounds__(thin_threads, 1)
     thin_kernel(const __grid_constant__ ThinArgs a, const __grid_constant__ ThinMaps maps) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL  // the bulk copy engine
     extern __shared__ __align__(1024) std::uint8_t shared[];
     constexpr int x_stages = thin_x_stages;
     __shared__ __align__(8) std::uint64_t barriers[2 * x_stages + thin_warps * most_depth];
@@ -306,6 +307,7 @@ __global__ void __launch_bounds__(thin_threads, 1)
         w.sync();
         w.write(writer, unit, units, before);
     }
+#endif
 }
 
 template <TileKind Kind, class T, int Tokens>
