@@ -12,6 +12,7 @@
 #include "kernels/cpu/backend.h"
 #include "kernels/cpu/select.h"
 #include "kernels/draw_cases.h"
+#include "kernels/error.h"
 
 namespace recto {
 
@@ -323,8 +324,9 @@ Ceilings measure_ceilings(Backend& backend) {
 }
 
 int run_check(Backend& backend, std::ostream& out, const std::string& filter) {
-    int failed = 0;
+    int failed = 0, cases = 0;
     auto report = [&](const std::string& name, double error) {
+        ++cases;
         const bool ok = error <= 1.0;
         failed += ok ? 0 : 1;
         out << (ok ? "ok    " : "FAIL  ") << name << ": error " << trimmed(error) << " of the tolerance\n";
@@ -355,7 +357,8 @@ int run_check(Backend& backend, std::ostream& out, const std::string& filter) {
             if (c.activation != DType::f16 || c.cache == DType::f8_e4m3) continue;
             c.activation = DType::f32;
         }
-        report("attention step " + c.name, attention_step_error(c, run_attention_step(backend, c)));
+        const std::string name = "attention step " + c.name;
+        if (wanted(name)) report(name, attention_step_error(c, run_attention_step(backend, c)));
     }
     for (ExpertCase c : expert_cases()) {
         if (!integer_products) c.mode = Activations::floating;
@@ -379,6 +382,10 @@ int run_check(Backend& backend, std::ostream& out, const std::string& filter) {
             report(name, 2 * wrong);
         }
     }
+    if (cases == 0)
+        throw Error(ErrorKind::argument,
+                    "kernels --check: expected a part of a case's name, found no case with \"" + filter +
+                        "\"; without a name it runs them all");
     out << (failed == 0 ? "All cases agree with the reference.\n"
                         : std::to_string(failed) + " cases differ from the reference.\n");
     return failed;
@@ -386,7 +393,8 @@ int run_check(Backend& backend, std::ostream& out, const std::string& filter) {
 
 void run_bench(Backend& backend, const std::string& filter, std::ostream& out) {
     const DeviceInfo d = backend.device();
-    Printer print{out, measure_ceilings(backend)};
+    int lines = 0;
+    Printer print{out, measure_ceilings(backend), lines};
     out << d.name << ", " << d.kernels << ", " << d.threads << " threads\n";
     if (print.top.read_bytes_s > 0) {
         out << "measured ceilings: " << trimmed(print.top.read_bytes_s * 1e-9) << " GB/s read, "
@@ -400,6 +408,10 @@ void run_bench(Backend& backend, const std::string& filter, std::ostream& out) {
     bench_attention(backend, filter, print);
     bench_pack(backend, filter, print);
     bench_draw(backend, filter, print);
+    if (lines == 0)
+        throw Error(ErrorKind::argument,
+                    "kernels --bench: expected a part of a timing's name, found none with \"" + filter +
+                        "\" for this device; without a name it times all");
 }
 
 void list_variants(const CpuOptions& options, std::ostream& out) {

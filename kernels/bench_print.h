@@ -34,8 +34,10 @@ inline double time_of(Backend& backend, const std::function<void()>& work, doubl
 struct Printer {
     std::ostream& out;
     Ceilings top;
+    int& lines;  // printed so far
     void line(const std::string& name, double seconds, double bytes, double ops, bool integer,
               const std::string& extra = "") const {
+        ++lines;
         std::ostringstream s;
         s << std::left << std::setw(44) << name << std::right << std::fixed << std::setprecision(1)
           << std::setw(10) << seconds * 1e6 << " us" << std::setw(8) << bytes / seconds * 1e-9 << " GB/s";

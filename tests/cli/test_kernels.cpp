@@ -35,6 +35,23 @@ class TestKernels : public QObject {
         QVERIFY2(run.out.contains("GB/s") && run.out.contains("measured ceilings"), run.out.constData());
     }
 
+    // A name takes its cases and no others, and one that is nobody's must not look like success.
+    void check_takes_a_name() {
+        const Run run = run_cli({"kernels", "--check", "Q6_K"});
+        QVERIFY2(run.code == 0 && run.err.isEmpty(), run.all().c_str());
+        const QList<QByteArray> lines = QByteArray(run.out).trimmed().split('\n');
+        QVERIFY(lines.size() > 5);
+        for (qsizetype i = 0; i + 1 < lines.size(); ++i)
+            QVERIFY2(lines[i].contains("Q6_K"), lines[i].constData());
+    }
+    void a_name_of_no_case_is_an_error() {
+        for (const char* way : {"--check", "--bench"}) {
+            const Run run = run_cli({"kernels", way, "no such case"});
+            QCOMPARE(run.code, 2);
+            QVERIFY2(run.err.contains("no such case") && run.err.count('\n') == 1, run.all().c_str());
+        }
+    }
+
     void one_of_the_three_is_needed() {
         for (const QStringList& arguments :
              {QStringList{"kernels"}, QStringList{"kernels", "--list", "--check"}}) {
