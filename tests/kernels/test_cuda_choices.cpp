@@ -87,6 +87,11 @@ class TestCudaChoices : public QObject {
         QVERIFY2(says(text, "linear 16-bit, 4096x4096, rows 1: wgmma, tiles of 128 outputs x 8 rows"),
                  text.c_str());
         QVERIFY(says(text, "linear 16-bit, 4096x11008, rows 64: cuBLASLt\n"));
+        QVERIFY2(
+            says(text,
+                 "linear 4-bit g32, 4096x4096, rows 1: mma.sync, 128 blocks of 2 slabs of 16 outputs x 8 "
+                 "rows"),
+            text.c_str());  // 256 slabs on 132 multiprocessors
         QVERIFY(says(text, "linear 4-bit g32, 4096x4096, rows 256: wgmma, tiles of 128 outputs"));
         QVERIFY(says(
             text, "linear 4-bit g32, 4096x4096, rows 2048: unpacked, 4096 outputs at a time, and cuBLASLt"));
