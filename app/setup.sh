@@ -54,7 +54,8 @@ install_packages() {
         die "apt-get could not install: ${missing[*]}"
 }
 
-# build DIR PRESET TARGET…: prints only when something is compiled or fails.
+# build DIR PRESET TARGET…: says something only when there is something to build, or when it fails. (ninja's dry run cannot
+# tell: with globbed folders it always wants to run CMake first.)
 build() {
     local dir=$1 preset=$2
     shift 2
@@ -63,13 +64,33 @@ build() {
         local log
         log=$(cmake -S "$root" --preset "$preset" 2>&1) || { printf '%s\n' "$log" >&2; die "configuring failed"; }
     fi
-    local log
-    if [[ -t 2 ]]; then
-        ninja -C "$dir" -j "$jobs" -n "$@" 2>/dev/null | grep -q 'no work to do' || { say "Building…"; ninja -C "$dir" -j "$jobs" "$@" >&2 || die "the build failed"; }
-    else
-        [[ -d $dir/bin ]] || say "Building (minutes the first time)…"
-        log=$(ninja -C "$dir" -j "$jobs" "$@" 2>&1) || { printf '%s\n' "$log" | tail -60 >&2; die "the build failed"; }
+    local log pid started=$SECONDS seconds=0 told=-1
+    log=$(mktemp)
+    ninja -C "$dir" -j "$jobs" "$@" >"$log" 2>&1 &
+    pid=$!
+    while kill -0 "$pid" 2>/dev/null; do
+        sleep 0.2
+        seconds=$((SECONDS - started))
+        ((seconds >= 3)) || continue
+        if ((told < 0)); then
+            say "Building (the first time takes about ten minutes on two cores)…"
+            told=0
+        fi
+        # A line a minute, or at a terminal one that is written over.
+        if [[ -t 2 ]]; then
+            printf '\r%s\033[K' "$(tail -n 1 "$log" | cut -c 1-100)" >&2
+        elif ((seconds / 60 > told)); then
+            told=$((seconds / 60))
+            say "  $(grep -o '^\[[0-9]*/[0-9]*\]' "$log" | tail -n 1)"
+        fi
+    done
+    ((told < 0)) || [[ ! -t 2 ]] || printf '\r\033[K' >&2
+    if ! wait "$pid"; then
+        tail -60 "$log" >&2
+        rm -f "$log"
+        die "the build failed"
     fi
+    rm -f "$log"
 }
 
 starter_name=SmolLM2-135M-Instruct.Q4_1.gguf

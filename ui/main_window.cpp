@@ -154,9 +154,9 @@ void MainWindow::connect_session() {
 void MainWindow::restore_layout() {
     Settings& settings = session_->settings();
     const Metrics& m = theme_->palette().metrics;
-    resize(1440, 900);
+    resize(QSize(1440, 900).boundedTo(screen()->availableSize()));
     if (!settings.geometry().isEmpty()) restoreGeometry(settings.geometry());
-    splitter_->setSizes({m.sidebar_width, 1440 - m.sidebar_width - m.panel_width - 2, m.panel_width});
+    splitter_->setSizes({m.sidebar_width, width() - m.sidebar_width - m.panel_width - 2, m.panel_width});
     if (!settings.splitter().isEmpty()) splitter_->restoreState(settings.splitter());
     sidebar_->setVisible(settings.sidebar_visible());
     panel_->setVisible(settings.panel_visible());

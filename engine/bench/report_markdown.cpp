@@ -150,16 +150,25 @@ void write_comparison(std::ostringstream& out, const CompareReport& r) {
     }
 }
 
+std::string void_sentence(const Json& run) {
+    return "void: " + text_at(run, "side") + ", " + text_at(run, "sequences") + " sequences, depth " +
+           text_at(run, "depth") + ", run " + std::to_string(run.value("place", 0) + 1) + ", " +
+           text_at(run, "figure") + ": " + text_at(run, "reason");
+}
+
 void write_notes(std::ostringstream& out, const CompareReport& r) {
     out << "\nMedian ± half the interquartile range of " << text_at(r.header, "repeats")
         << " runs. Memory and counts have no spread.";
-    for (const ReportColumn* c : used_columns(r))
-        out << ' ' << c->name << " = " << c->formula << ';';
-    out << '\n';
+    const char* separator = " ";
+    for (const ReportColumn* c : used_columns(r)) {
+        out << separator << c->name << " = " << c->formula;
+        separator = "; ";
+    }
+    out << ".\n";
     for (const char* list : {"warnings", "voided_runs"}) {
         if (!r.header.is_object() || !r.header.contains(list)) continue;
         for (const Json& item : r.header[list])
-            out << "\n- " << (item.is_string() ? item.get<std::string>() : "void: " + item.dump());
+            out << "\n- " << (item.is_string() ? item.get<std::string>() : void_sentence(item));
     }
     out << '\n';
 }
