@@ -6,7 +6,11 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <string>
+#include <system_error>
 #include <utility>
+
+#include "kernels/error.h"
 
 namespace recto::cpu {
 
@@ -45,11 +49,24 @@ int usable_cores() {
 }
 
 ThreadPool::ThreadPool(int threads, bool share) : threads_(threads > 0 ? threads : 1), share_(share) {
-    for (int i = 1; i < threads_; ++i)
-        workers_.emplace_back([this, i] { worker(i); });
+    try {
+        for (int i = 1; i < threads_; ++i)
+            workers_.emplace_back([this, i] { worker(i); });
+    } catch (const std::system_error& error) {
+        const std::size_t started = workers_.size();
+        end_workers();
+        throw Error(ErrorKind::runtime, "expected to start " + std::to_string(threads_ - 1) +
+                                            " threads beside the main one, found room for " +
+                                            std::to_string(started) + " (" + error.what() +
+                                            "); ask for fewer with --threads");
+    }
 }
 
 ThreadPool::~ThreadPool() {
+    end_workers();
+}
+
+void ThreadPool::end_workers() {
     stop_.store(true);
     wake_sleepers();
     for (std::thread& t : workers_)

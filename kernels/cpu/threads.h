@@ -61,6 +61,7 @@ class ThreadPool {
     bool work_on(int worker);  // takes chunks until none is left; whether it took any
     bool chunks_left() const;
     void wake_sleepers();
+    void end_workers();
     void worker(int index);
 
     const int threads_;
