@@ -218,7 +218,10 @@ class Finder {
             m.tensors.zeros = find("scaled_zeros");
             m.llm_awq = m.tensors.zeros != nullptr;
         }
-        if (m.tensors.zeros == nullptr && (fast || m.layout == Layout::gptq))
+        // Left out where the configuration promises them, they would be taken for the middle, and nobody
+        // told.
+        if (m.tensors.zeros == nullptr &&
+            (fast || m.layout == Layout::gptq || !config_.symmetric.value_or(true)))
             (void)required("qzeros", "qweight");
         expect_dtype(scales, {"F16", "BF16", "F32"});
         if (scales.shape.size() != 2 || !scales_fit(choice, scales)) {
@@ -239,7 +242,10 @@ class Finder {
                 expect_shape(*m.tensors.zeros, {scales.shape[0], rows_ * choice.bits / 32});
             }
         }
-        if (m.layout == Layout::gptq) set_order(m, "g_idx");
+        if (m.layout == Layout::gptq) {
+            if (config_.act_order) (void)required("g_idx", "qweight");
+            set_order(m, "g_idx");
+        }
         finish(m);
         return m;
     }
@@ -269,6 +275,8 @@ class Finder {
         }
         m.tensors.file_group = group_size(scales, scales.shape[1], true);
         m.tensors.zeros = find("weight_zero_point");
+        if (m.tensors.zeros == nullptr && !config_.symmetric.value_or(true))
+            (void)required("weight_zero_point", "weight_packed");
         if (m.tensors.zeros != nullptr) {
             expect_dtype(*m.tensors.zeros, {"I32", "I8"});
             const std::int64_t per_word = 32 / m.tensors.bits;

@@ -333,6 +333,7 @@ class TestQuantizedFolder : public QObject {
         row("awq", "qzeros", "F32", {1, 4}, "q_proj.qzeros should hold I32 data, found F32");
         row("awq", "scales", "", {},
             "q_proj.scales is missing, which belongs beside model.layers.0.self_attn.q_proj.qweight");
+        row("awq", "qzeros", "", {}, "q_proj.qzeros is missing, which belongs beside");
         row("awq", "scales", "I32", {1, 32}, "q_proj.scales should hold F16 or BF16 or F32 data, found I32");
         row("awq", "scales", "F16", {1, 31}, "q_proj.scales should have the shape [1, 32], found [1, 31]");
         row("awq", "scales", "F16", {0, 32}, "q_proj.scales should have the shape [1, 32], found [0, 32]");
