@@ -89,6 +89,10 @@ int check_memory(const CommonOptions& options, int rounds) {
     constexpr std::size_t tolerance = std::size_t(4) << 20;  // the driver frees in pieces of 2 MiB
     const std::filesystem::path path = model_path(options);
     const auto counter = make_backend(options);  // its own memory stays; each round has a backend of its own
+    if (counter->device().kind == "cpu")
+        throw Error(ErrorKind::argument,
+                    "kernels --check-memory asks a card's driver for its free memory; this run uses the CPU, "
+                    "whose free memory other programs move");
     std::size_t at_first = 0;
     for (int round = 0; round < rounds; ++round) {
         const int kind = round % kinds;

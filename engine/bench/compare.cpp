@@ -18,6 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int most_tokens = 1 << 24;  // sums of them stay in 32 bits
+constexpr int most_sequences = 4096;  // what --max-num-seqs may be
 constexpr double card_pause_s = 2;
 constexpr int wake_size = 256;      // of the products that wake a device
 constexpr double free_share = 0.9;  // of the free memory that two models together may take
@@ -50,7 +51,8 @@ void check(const BenchOptions& o) {
     require(!o.sequences.empty() && !o.depths.empty(),
             "at least one number of sequences and one depth are needed");
     for (const int n : o.sequences)
-        require(n >= 1, "sequences must be at least 1, got " + std::to_string(n));
+        require(n >= 1 && n <= most_sequences,
+                "sequences must be in [1, " + std::to_string(most_sequences) + "], got " + std::to_string(n));
     for (const int d : o.depths)
         tokens("depth", 0, d);
 }
