@@ -19,14 +19,10 @@ std::string mib(std::uint64_t bytes) {
     return text;
 }
 
-// A budget that was given bounds the sequences too: each takes at least one token of it.
 void fill_step_limits(EngineOptions& o, const DeviceInfo& device) {
-    const StepLimits usual = default_step_limits(device);
-    if (o.max_num_seqs == 0) {
-        o.max_num_seqs = usual.sequences;
-        if (o.max_num_batched_tokens > 0) o.max_num_seqs = std::min(o.max_num_seqs, o.max_num_batched_tokens);
-    }
-    if (o.max_num_batched_tokens == 0) o.max_num_batched_tokens = std::max(usual.tokens, o.max_num_seqs);
+    const StepLimits step = settled_step_limits(device, {o.max_num_seqs, o.max_num_batched_tokens});
+    o.max_num_seqs = step.sequences;
+    o.max_num_batched_tokens = step.tokens;
 }
 
 BatchLimits step_limits(const EngineOptions& o, const ModelConfig& config) {

@@ -20,9 +20,12 @@ std::string mib(std::uint64_t bytes) {
     return text;
 }
 
-Json describe(const ModelSource& source, const DeviceInfo& device, const LoadOptions& load) {
+Json describe(const ModelSource& source, const DeviceInfo& device, const LoadOptions& load,
+              const EngineOptions& engine) {
     const ModelConfig& c = source.config();
-    const MemoryEstimate m = estimate_memory(source, device, load);
+    const MemoryEstimate m = estimate_memory(
+        source, device, load,
+        {{engine.max_num_seqs, engine.max_num_batched_tokens}, engine.kv_dtype, engine.max_model_len});
     Json tokenizer;
     Json template_info;
     if (source.has_tokenizer()) {
@@ -114,7 +117,8 @@ void print(const Json& d) {
 int run(const InspectCommand& o) {
     const auto source = open_model(model_path(o.common));
     check_quantization(o.common, *source);
-    Json description = describe(*source, make_backend(o.common)->device(), load_options(o.common));
+    Json description =
+        describe(*source, make_backend(o.common)->device(), load_options(o.common), engine_options(o.common));
     if (o.tensors) {
         Json list = Json::array();
         for (const TensorInfo& t : source->tensors())

@@ -153,13 +153,21 @@ StepLimits default_step_limits(const DeviceInfo& device) {
     return device.kind == "cuda" ? StepLimits{256, 8192} : StepLimits{16, 512};
 }
 
+StepLimits settled_step_limits(const DeviceInfo& device, StepLimits asked) {
+    const StepLimits usual = default_step_limits(device);
+    if (asked.sequences == 0)
+        asked.sequences = asked.tokens > 0 ? std::min(usual.sequences, asked.tokens) : usual.sequences;
+    if (asked.tokens == 0) asked.tokens = std::max(usual.tokens, asked.sequences);
+    return asked;
+}
+
 std::uint64_t memory_budget(const DeviceInfo& device, double gpu_memory_utilization) {
     if (device.kind != "cuda") return device.memory_free;
     return std::uint64_t(double(device.memory_free + device.scratch_held) * gpu_memory_utilization);
 }
 
 MemoryEstimate estimate_memory(const ModelSource& source, const DeviceInfo& device,
-                               const LoadOptions& options) {
+                               const LoadOptions& options, const MemoryUse& use) {
     const ModelConfig& c = source.config();
     const bool card = device.kind == "cuda";
     const WeightSizes sizes = weight_sizes(source, card, options.dtype == ModelDType::f32);
@@ -174,19 +182,20 @@ MemoryEstimate estimate_memory(const ModelSource& source, const DeviceInfo& devi
     e.host_weight_bytes = placed.host;
     e.host_layers = placed.host_layers;
     BatchLimits limits;
-    const StepLimits step = default_step_limits(device);
+    const StepLimits step = settled_step_limits(device, use.step);
+    const int longest = use.context > 0 ? use.context : std::max(c.max_position, 0);
     limits.max_rows = step.tokens;
     limits.max_sequences = step.sequences;
     limits.max_outputs = step.sequences + prompt_logit_slice;
-    limits.max_blocks = blocks_for(std::max(c.max_position, 0), usual_block_size);
+    limits.max_blocks = blocks_for(longest, usual_block_size);
     limits.heads = {c.heads, c.kv_heads, c.head_dim};
     e.workspace_bytes = transformer_workspace_bytes(c, device.activation, limits);
     if (card)
         e.workspace_bytes += card_scratch_bytes(device.card, product_needs(source, device, options), limits);
-    const DType kv = options.dtype == ModelDType::f32 ? DType::f32 : DType::f16;
+    const DType kv = use.kv_dtype.value_or(options.dtype == ModelDType::f32 ? DType::f32 : DType::f16);
     e.kv_bytes_per_token = std::uint64_t(2) * std::uint64_t(c.layers) * std::uint64_t(c.kv_heads) *
                            std::uint64_t(c.head_dim) * dtype_bytes(kv);
-    const auto context = std::uint64_t(std::max(c.max_position, 0));
+    const auto context = std::uint64_t(longest);
     e.full_context_kv_bytes = e.kv_bytes_per_token * context;
     e.free_bytes = device.memory_free;
     e.budget_bytes = memory_budget(device, options.gpu_memory_utilization);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -98,9 +99,12 @@ struct StepLimits {
     int sequences = 16, tokens = 512;
 };
 StepLimits default_step_limits(const DeviceInfo& device);
+// What was asked for, 0 being nothing. A budget of tokens bounds the sequences too: each takes at least one
+// of it.
+StepLimits settled_step_limits(const DeviceInfo& device, StepLimits asked);
 
-// The part of the memory that is free now, or held for operations of any model, which a model may take: all of it
-// on the CPU.
+// The part of the memory that is free now, or held for operations of any model, which a model may take: all
+// of it on the CPU.
 std::uint64_t memory_budget(const DeviceInfo& device, double gpu_memory_utilization);
 
 // Before loading, from headers only.
@@ -119,7 +123,13 @@ struct MemoryEstimate {
     // of 2,048 tokens or the model's. 0: they fit, or no value helps.
     std::uint64_t needed_offload_bytes = 0;
 };
+// What an engine is to do with the model; 0 and nothing: as it does unless told otherwise.
+struct MemoryUse {
+    StepLimits step = {0, 0};
+    std::optional<DType> kv_dtype;
+    int context = 0;  // the longest, in tokens
+};
 MemoryEstimate estimate_memory(const ModelSource& source, const DeviceInfo& device,
-                               const LoadOptions& options = {});
+                               const LoadOptions& options = {}, const MemoryUse& use = {});
 
 }  // namespace recto
