@@ -243,7 +243,11 @@ std::shared_ptr<const Model> load(const CommonOptions& o, std::shared_ptr<Backen
 }
 
 std::string read_file(const std::string& path) {
-    if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+    if (path == "-") {
+        std::string text{std::istreambuf_iterator<char>(std::cin), {}};
+        if (interrupted()) throw Error(ErrorKind::cancelled, "interrupted");  // a signal ends the reading
+        return text;
+    }
     std::error_code error;
     const auto kind = std::filesystem::status(path, error).type();
     if (kind == std::filesystem::file_type::directory)

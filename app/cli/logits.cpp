@@ -29,6 +29,7 @@ std::vector<std::int32_t> read_ids(const LogitsCommand& o) {
 }
 
 int run(const LogitsCommand& o) {
+    install_interrupt_handler();
     const std::vector<std::int32_t> ids = read_ids(o);
     const EngineOptions engine = engine_options(o.common);
     const auto model = load(o.common, make_backend(o.common));
@@ -38,6 +39,7 @@ int run(const LogitsCommand& o) {
     options.chunk_tokens = engine.max_num_batched_tokens > 0 ? engine.max_num_batched_tokens : 64;
     options.kv_dtype = engine.kv_dtype;
     sequence_logits(model, ids, options, [&](std::int64_t, std::span<const float> row) {
+        if (interrupted()) throw Error(ErrorKind::cancelled, "interrupted");
         if (!out) out.emplace(o.out, std::int64_t(ids.size()), model->config.vocab);
         out->write(row);
     });

@@ -1,11 +1,18 @@
 #include "app/cli/npy.h"
 
+#include <filesystem>
+
 #include "kernels/error.h"
 
 namespace recto::cli {
 
 NpyWriter::NpyWriter(const std::string& path, std::int64_t rows, std::int64_t cols)
-    : path_(path), out_(path, std::ios::binary) {
+    : path_(path), growing_(path) {
+    std::error_code error;
+    const auto kind = std::filesystem::status(path, error).type();
+    if (kind == std::filesystem::file_type::regular || kind == std::filesystem::file_type::not_found)
+        growing_ += ".part";
+    out_.open(growing_, std::ios::binary);
     if (!out_)
         throw Error(ErrorKind::runtime,
                     path + ": expected a file that can be written, found none; check the folder");
@@ -29,9 +36,19 @@ void NpyWriter::write(std::span<const float> values) {
 
 void NpyWriter::close() {
     out_.close();
-    if (!out_)
+    std::error_code error;
+    if (out_ && growing_ != path_) std::filesystem::rename(growing_, path_, error);
+    whole_ = out_ && !error;
+    if (!whole_)
         throw Error(ErrorKind::runtime,
                     path_ + ": expected to write the whole array, writing failed; is the disk full?");
+}
+
+NpyWriter::~NpyWriter() {
+    if (whole_ || growing_ == path_) return;
+    out_.close();
+    std::error_code error;
+    std::filesystem::remove(growing_, error);
 }
 
 }  // namespace recto::cli
