@@ -47,10 +47,8 @@ struct GeneralStage {
 inline GeneralCut cut_of(const TileWeight& w, std::uint32_t stage_bytes) {
     GeneralCut cut;
     cut.groups_a_chunk = w.groups_a_chunk();
-    cut.chunks_a_group = std::max(1, w.group_size / chunk_k);
-    cut.group_shift = 0;
-    while (cut.group_shift < 3 && (16 << cut.group_shift) < w.group_size)
-        ++cut.group_shift;
+    cut.chunks_a_group = w.chunks_a_group();
+    cut.group_shift = w.group_shift();
     cut.stage_bytes = stage_bytes;
     return cut;
 }

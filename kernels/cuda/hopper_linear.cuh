@@ -76,9 +76,8 @@ void launch_hopper(cudaStream_t stream, Tensor x, const TileWeight& w, const Til
     a.shape = shape;
     a.stages = stages_for<Kind>(w, Tokens);
     a.groups_a_chunk = w.groups_a_chunk();
-    a.chunks_a_group = std::max(1, w.group_size / chunk_k);
-    while (a.group_shift < 3 && (16 << a.group_shift) < w.group_size)
-        ++a.group_shift;
+    a.chunks_a_group = w.chunks_a_group();
+    a.group_shift = w.group_shift();
     a.producers =
         Kind != TileKind::dense && w.mode == SecondPlane::none ? producer_warps - 1 : producer_warps;
     assert(shape.run == 0 || (std::size_t(shape.grid) * 2 * Tokens / 2 * 128 <= scratch.partial_floats &&

@@ -322,9 +322,8 @@ void launch_thin(cudaStream_t stream, Tensor x, const TileWeight& w, const TileO
     a.tokens = int(x.rows);
     a.cut = cut;
     a.groups_a_chunk = w.groups_a_chunk();
-    a.chunks_a_group = std::max(1, w.group_size / chunk_k);
-    while (a.group_shift < 3 && (16 << a.group_shift) < w.group_size)
-        ++a.group_shift;
+    a.chunks_a_group = w.chunks_a_group();
+    a.group_shift = w.group_shift();
     // Few slabs a warp are few instructions a chunk: two chunks share what every turn costs.
     a.span = cut.warp_slabs == 1 && a.chunks_a_group == 1 ? 2 : 1;
     a.spans = (w.chunks + a.span - 1) / a.span;

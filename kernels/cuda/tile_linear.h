@@ -51,6 +51,15 @@ struct TileWeight {  // device pointers
     const float* row_scale = nullptr;  // [rows] of what `eight` makes of the weight, in logical order
 
     RECTO_HOST_DEVICE int groups_a_chunk() const { return group_size >= chunk_k ? 1 : chunk_k / group_size; }
+    // 1, or more where groups are longer than 128.
+    int chunks_a_group() const { return group_size > chunk_k ? group_size / chunk_k : 1; }
+    // log2 of a group's fragments of 16 inputs, at most 3.
+    int group_shift() const {
+        int shift = 0;
+        while (shift < 3 && (16 << shift) < group_size)
+            ++shift;
+        return shift;
+    }
 };
 
 struct TileOutput {
