@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/cuda/attention.h"
+#include "kernels/cuda/scratch_sizes.h"
 
 namespace recto::cuda {
 
@@ -12,15 +13,15 @@ AttentionState::AttentionState(Backend& backend, const BatchLimits& limits, int 
     : shape_{limits.heads, multiprocessors} {
     planned_ = compute_major >= 8 && limits.heads.heads > 0 && tiled_head_dim(limits.heads.head_dim);
     if (!planned_) return;
-    most_items_ = shape_.most_decode_items(limits);
-    most_tiles_ = shape_.most_prefill_tiles(limits);
-    const auto partials = std::size_t(shape_.most_partials());
-    const auto heads = std::size_t(shape_.unit_heads());
-    out_ = backend.allocate(partials * heads * std::size_t(limits.heads.head_dim) * sizeof(float));
-    states_ = backend.allocate(partials * heads * sizeof(float2));
-    arrived_ = backend.allocate(partials * sizeof(int));
-    const std::vector<int> none(partials, 0);
-    backend.upload(arrived_->data(), none.data(), none.size() * sizeof(int));
+    const AttentionSizes sizes = attention_sizes(limits, multiprocessors);
+    most_items_ = sizes.items;
+    most_tiles_ = sizes.tiles;
+    plan_ints_ = sizes.plan_ints;
+    out_ = backend.allocate(sizes.out);
+    states_ = backend.allocate(sizes.states);
+    arrived_ = backend.allocate(sizes.arrived);
+    const std::vector<int> none(sizes.arrived / sizeof(int), 0);
+    backend.upload(arrived_->data(), none.data(), sizes.arrived);
 }
 
 AttentionWorkspace AttentionState::workspace() const {
@@ -29,7 +30,7 @@ AttentionWorkspace AttentionState::workspace() const {
 }
 
 std::size_t AttentionState::packet_ints() const {
-    return planned_ ? std::size_t(4 * (1 + most_items_ + most_tiles_)) : 0;
+    return plan_ints_;
 }
 
 void AttentionState::plan_step(const StepBatch& step) {

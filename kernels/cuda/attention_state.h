@@ -37,6 +37,7 @@ class AttentionState {
     AttentionShape shape_;
     AttentionPlan plan_;
     int most_items_ = 0, most_tiles_ = 0;
+    std::size_t plan_ints_ = 0;
     std::vector<int> decode_ints_, prefill_ints_;
     std::unique_ptr<Buffer> out_, states_, arrived_;
 };

@@ -30,19 +30,21 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
 }
 
-// Attention's partial results (AttentionState) and the numbers of its plan.
-struct AttentionSizes {
-    std::size_t partials = 0, plan_ints = 0;
-};
+}  // namespace
+
 AttentionSizes attention_sizes(const BatchLimits& limits, int multiprocessors) {
     const AttentionShape shape{limits.heads, multiprocessors};
-    const auto partials = std::size_t(shape.most_partials()), heads = std::size_t(shape.unit_heads());
-    const int lines = 1 + shape.most_decode_items(limits) + shape.most_prefill_tiles(limits);
-    return {partials * (heads * (std::size_t(limits.heads.head_dim) + 2) * sizeof(float) + sizeof(int)),
-            std::size_t(4 * lines)};
+    const auto partials = std::size_t(shape.most_partials());
+    const std::size_t states = partials * std::size_t(shape.unit_heads());
+    AttentionSizes s;
+    s.items = shape.most_decode_items(limits);
+    s.tiles = shape.most_prefill_tiles(limits);
+    s.plan_ints = std::size_t(4 * (1 + s.items + s.tiles));
+    s.out = states * std::size_t(limits.heads.head_dim) * sizeof(float);
+    s.states = states * 2 * sizeof(float);
+    s.arrived = partials * sizeof(int);
+    return s;
 }
-
-}  // namespace
 
 LinearSizes linear_sizes(const CardTraits& card, const ProductNeeds& needs, std::int64_t max_rows) {
     LinearSizes s;
@@ -138,7 +140,7 @@ std::size_t step_scratch_bytes(const CardTraits& card, const BatchLimits& limits
     AttentionSizes attention;
     if (card.tiles && limits.heads.heads > 0) attention = attention_sizes(limits, card.multiprocessors);
     const PacketSizes packet = packet_sizes(limits, attention.plan_ints);
-    return attention.partials + packet.fixed + packet.landing;
+    return attention.out + attention.states + attention.arrived + packet.fixed + packet.landing;
 }
 
 std::size_t card_scratch_bytes(const CardTraits& card, const ProductNeeds& needs, const BatchLimits& limits) {

@@ -44,6 +44,14 @@ ExpertSizes expert_sizes(const ProductNeeds& needs, std::int64_t max_rows);
 constexpr int most_expert_splits = 8;
 constexpr std::int64_t sorted_slot_bytes = 16;  // a slot and its ExpertTile
 
+// Where shares of one row meet (AttentionState), and the plan of a step.
+struct AttentionSizes {
+    int items = 0, tiles = 0;  // at most, of a plan
+    std::size_t plan_ints = 0;
+    std::size_t out = 0, states = 0, arrived = 0;
+};
+AttentionSizes attention_sizes(const BatchLimits& limits, int multiprocessors);
+
 struct PacketSizes {
     std::size_t fixed = 0;    // the arrays that kernels read
     std::size_t landing = 0;  // where the packet arrives
