@@ -127,6 +127,8 @@ struct TileEpilogue {
         int first, count, index;
     };
 
+    // One copy of the code for all slices: each instruction of an unrolled one would run once a tile, and
+    // fetching them took twice as long as the products of 256 tokens.
     __device__ void write(const float (&d)[values], const Piece& p, const Share& share) {
         const int block = p.row_tile * 2 + group;
         // The residual stream's values of the next slice are on their way while this one is written.
@@ -140,8 +142,6 @@ struct TileEpilogue {
         float4 before[fours];
         if (adds && share.index < slices)
             read_residual(before, block, p.token_tile * Tokens + share.index * width);
-            // One copy of the code for all slices: each instruction of an unrolled one would run once a tile,
-            // and fetching them took twice as long as the products of 256 tokens.
 #pragma unroll 1
         for (int s = share.index; s < slices; s += share.count) {
             sync();  // the slice before was read
@@ -272,7 +272,8 @@ struct TileEpilogue {
             int token, row;
             if (!place_of(i, block, first, token, row)) continue;
             const float4 v = *reinterpret_cast<const float4*>(slice + token * slice_stride + row);
-            writer.store_outputs(first + token, block * block_rows + row, v);
+            const int output = block * block_rows + row;
+            writer.store_four(first + token, output, writer.biased(output, v));
         }
     }
     __device__ void write_gated(int block, int first) const {

@@ -23,13 +23,13 @@ struct RowWriter {
         return (long long)token * out.row_stride + output;
     }
 
-    __device__ void store_outputs(int token, int output, float4 v) const {
+    __device__ float4 biased(int output, float4 v) const {
         float e[4] = {v.x, v.y, v.z, v.w};
         if (bias)
 #pragma unroll
             for (int i = 0; i < 4; ++i)
                 if (output + i < w.outputs) e[i] += bias[output + i];
-        store_values(token, output, e);
+        return make_float4(e[0], e[1], e[2], e[3]);
     }
     __device__ float4 gated(int output, float4 gates, float4 ups) const {
         const float g[4] = {gates.x, gates.y, gates.z, gates.w};
@@ -42,10 +42,6 @@ struct RowWriter {
     }
     __device__ void store_four(int token, int output, float4 v) const {
         float e[4] = {v.x, v.y, v.z, v.w};
-        store_values(token, output, e);
-    }
-
-    __device__ void store_values(int token, int output, float (&e)[4]) const {
         const long long at = place(token, output);
         const bool one = whole(at, output);
         if (out.dtype == DType::f32) {
