@@ -93,10 +93,15 @@ __global__ void __launch_bounds__(norm_threads)
     norm_rows_kernel(Tensor x, const float* weight, float eps, Tensor out) {
     __shared__ float scratch[33];
     let_next_start();
+    const int fours = int(x.cols) / 4;
+    float4 v[4], w[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const int at = int(threadIdx.x) + i * norm_threads;
+        if (at < fours) w[i] = reinterpret_cast<const float4*>(weight)[at];
+    }
     wait_for_previous();
     const auto* in = reinterpret_cast<const float4*>(row_of(x, blockIdx.x));
-    const int fours = int(x.cols) / 4;
-    float4 v[4];
     float square = 0.0F;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -112,9 +117,8 @@ __global__ void __launch_bounds__(norm_threads)
     for (int i = 0; i < 4; ++i) {
         const int at = int(threadIdx.x) + i * norm_threads;
         if (at >= fours) break;
-        const float4 w = reinterpret_cast<const float4*>(weight)[at];
-        to[at] = make_uint2(pair_bits(v[i].x * inverse * w.x, v[i].y * inverse * w.y, half),
-                            pair_bits(v[i].z * inverse * w.z, v[i].w * inverse * w.w, half));
+        to[at] = make_uint2(pair_bits(v[i].x * inverse * w[i].x, v[i].y * inverse * w[i].y, half),
+                            pair_bits(v[i].z * inverse * w[i].z, v[i].w * inverse * w[i].w, half));
     }
 }
 
