@@ -2,40 +2,48 @@
 // and the results are written row by row of the output through shared memory.
 #pragma once
 #include "kernels/cuda/hopper_pipeline.cuh"
+#include "kernels/cuda/hopper_store.cuh"
 #include "kernels/cuda/row_writer.cuh"
 
 namespace recto::cuda {
 
-constexpr int slice_tokens = 32;  // written at a time
-constexpr int slice_stride = 68;  // floats between tokens of a slice: no two lanes of a warp write one bank
-__host__ __device__ constexpr int slice_floats(int tokens) {
-    return (tokens < slice_tokens ? tokens : slice_tokens) * slice_stride;
-}
-
 // Of one warpgroup, which holds 64 rows of the weight and all tokens of the tile:
 // d[4 j + 0 … 3] as wgmma.cuh says.
-template <int Tokens>
+template <class T, int Tokens>
 struct TileEpilogue {
     static constexpr int values = Tokens / 2;
     const HopperArgs& a;
     float* slice;  // shared, [slice_tokens][slice_stride]
-    int group;     // 0 or 1: which 64 rows
+    int group;     // which 64 rows of the tile
     int thread;    // 0 … 127
     RowWriter writer{a.w, a.out, a.epilogue, a.bias};
 
-    __device__ int warp_of() const { return thread / 32; }
     __device__ int lane() const { return thread % 32; }
     __device__ void sync() const { asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory"); }
 
     __device__ void finish(float (&d)[values], const Piece& p) {
-        const bool mine = p.row_tile * 2 + group < a.w.blocks;
+        const int block = p.row_tile * tile_blocks + group, first = p.token_tile * Tokens;
+        const bool mine = block < a.w.blocks;
         if (slices > 1 && a.shape.splits > 1) {
-            const int tile = p.token_tile * a.row_tiles + p.row_tile;
+            const int tile = tile_of(p), splits = a.shape.splits;
             exchange(d, tile);
-            if (mine) write(d, p, {tile * a.shape.splits, a.shape.splits, int(blockIdx.x) % a.shape.splits});
+            if (mine) write_parts(block, first, {tile * splits, splits, int(blockIdx.x) % splits});
             leave_exchange(tile);
-        } else if (gather(d, p) && mine) {
-            write(d, p, {0, 1, 0});
+            return;
+        }
+        if (!gather(d, p) || !mine) return;
+        if constexpr (slices == 1) {
+            put_slice(d);
+            sync();
+            write_slice(block, first);
+            sync();  // the next tile's sums may come
+        } else {
+            const TileStore<T, Tokens> store{a, slice, group, thread};
+            if (store.suits(block)) return store.run(d, block, first);
+            // Any other way goes by memory, so that no code picks sums out of registers by number.
+            const int place = int(gridDim.x + blockIdx.x);
+            leave(d, place);
+            write_parts(block, first, {place, 1, 0});
         }
     }
 
@@ -50,12 +58,11 @@ struct TileEpilogue {
     // Where a tile is cut into equal parts, its blocks end together: each adds and writes some slices of it.
     __device__ bool gather(float (&d)[values], const Piece& p) {
         if (p.first == 0 && p.last == a.w.chunks) return true;
-        const int tile = p.token_tile * a.row_tiles + p.row_tile;
         const Pieces pieces = a.pieces();
-        const int owner = pieces.owner(tile), last = pieces.last_sharer(tile);
+        const int tile = tile_of(p), owner = pieces.owner(tile), last = pieces.last_sharer(tile);
         unsigned* counter = counter_of(tile);
         if (p.first != 0) {
-            leave(d);
+            leave(d, int(blockIdx.x));
             sync();
             if (thread == 0) add_release(counter);
             return false;
@@ -71,9 +78,12 @@ struct TileEpilogue {
         return true;
     }
 
-    __device__ unsigned* counter_of(int tile) const { return a.scratch.counters + tile * 2 + group; }
+    __device__ int tile_of(const Piece& p) const { return p.token_tile * a.row_tiles + p.row_tile; }
+    __device__ unsigned* counter_of(int tile) const {
+        return a.scratch.counters + tile * tile_blocks + group;
+    }
     __device__ void exchange(const float (&d)[values], int tile) const {
-        leave(d);
+        leave(d, int(blockIdx.x));
         sync();
         if (thread == 0) {
             add_release(counter_of(tile));
@@ -89,13 +99,14 @@ struct TileEpilogue {
             *counter_of(tile) = 0;
     }
 
-    // Sums of a block lie as [value / 4][thread][value % 4], so that four go at once.
-    __device__ float4* part(int block) const {
+    // Sums of a block lie as [value / 4][thread][value % 4], so that four go at once. There are places for
+    // twice as many blocks as run.
+    __device__ float4* part(int place) const {
         return reinterpret_cast<float4*>(a.scratch.partials) +
-               (std::size_t(block) * 2 + std::size_t(group)) * values * 32 + thread;
+               (std::size_t(place) * tile_blocks + std::size_t(group)) * values * 32 + thread;
     }
-    __device__ void leave(const float (&d)[values]) const {
-        float4* to = part(int(blockIdx.x));
+    __device__ void leave(const float (&d)[values], int place) const {
+        float4* to = part(place);
 #pragma unroll
         for (int i = 0; i < values / 4; ++i)
             __stcg(to + i * 128, make_float4(d[4 * i], d[4 * i + 1], d[4 * i + 2], d[4 * i + 3]));
@@ -120,91 +131,71 @@ struct TileEpilogue {
 
     static constexpr int width = Tokens < slice_tokens ? Tokens : slice_tokens;
     static constexpr int slices = Tokens / width;
-    static constexpr int fours = width * block_rows / 4 / 128;  // of a slice, a thread
+    static constexpr int each = width / 2;                      // sums of a slice, a thread
+    static constexpr int fours = width * block_rows / 4 / 128;  // the same, as fours of neighbouring rows
 
-    // Which slices of a tile a block writes, and whose sums they are: blocks first … first + count − 1.
+    // Which slices of a tile a block writes, and whose sums they are: places first … first + count − 1.
     struct Share {
         int first, count, index;
     };
 
-    // One copy of the code for all slices: each instruction of an unrolled one would run once a tile, and
-    // fetching them took twice as long as the products of 256 tokens.
-    __device__ void write(const float (&d)[values], const Piece& p, const Share& share) {
-        const int block = p.row_tile * 2 + group;
-        // The residual stream's values of the next slice are on their way while this one is written.
-        const bool adds = a.epilogue == Epilogue::add && a.out.dtype == DType::f32 && a.w.outputs % 4 == 0 &&
-                          a.out.row_stride % 4 == 0 && reinterpret_cast<std::uintptr_t>(a.out.data) % 16 == 0;
-        // The usual store: whole blocks of 16-bit values at aligned places, no bias.
-        const int outputs = a.w.gated ? block_rows / 2 : block_rows;  // of a block
-        const bool quick = !a.bias && a.epilogue != Epilogue::add && a.out.dtype != DType::f32 &&
-                           (block + 1) * outputs <= a.w.outputs && a.out.row_stride % 4 == 0 &&
-                           reinterpret_cast<std::uintptr_t>(a.out.data) % 8 == 0;
-        float4 before[fours];
-        if (adds && share.index < slices)
-            read_residual(before, block, p.token_tile * Tokens + share.index * width);
-#pragma unroll 1
-        for (int s = share.index; s < slices; s += share.count) {
-            sync();  // the slice before was read
-            put_slice(d, s, share);
-            sync();
-            const int first = p.token_tile * Tokens + s * width;
-            if (quick && first + width <= a.tokens) {
-                write_quick(block, first);
-            } else if (a.w.gated) {
-                write_gated(block, first);
-            } else if (adds) {
-                float4 sum[fours];
+    static constexpr int at_once = 4;  // parts whose loads are under way together
+    template <int Count>
+    __device__ void add_parts(float (&sum)[each], int place, int s) const {
+        float4 v[Count][each / 4];
 #pragma unroll
-                for (int i = 0; i < fours; ++i)
-                    sum[i] = before[i];
-                if (s + share.count < slices) read_residual(before, block, first + share.count * width);
-                add_residual(sum, block, first);
-            } else {
-                write_plain(block, first);
+        for (int k = 0; k < Count; ++k)
+#pragma unroll
+            for (int n = 0; n < each / 4; ++n)
+                v[k][n] = __ldcg(part(place + k) + (s * (each / 4) + n) * 128);
+#pragma unroll
+        for (int k = 0; k < Count; ++k)
+#pragma unroll
+            for (int n = 0; n < each / 4; ++n) {
+                sum[4 * n] += v[k][n].x, sum[4 * n + 1] += v[k][n].y;
+                sum[4 * n + 2] += v[k][n].z, sum[4 * n + 3] += v[k][n].w;
             }
-        }
     }
 
-    __device__ void put_slice(const float (&d)[values], int s, const Share& share) const {
-        constexpr int each = width / 2;
-        float v[each];
-        // Sums stay in registers only under constant indices: a branch for each slice.
-#pragma unroll
-        for (int i = 0; i < slices; ++i) {
-            if (i != s) continue;
-#pragma unroll
-            for (int n = 0; n < each; ++n)
-                v[n] = d[i * each + n];
-        }
-        if (share.count > 1) {  // in the order of the inputs, whoever adds
+    // One copy of the code for all slices, and short: its instructions run few times, and fetching them costs
+    // more than what they do.
+    __device__ void write_parts(int block, int first, const Share& share) const {
+#pragma unroll 1
+        for (int s = share.index; s < slices; s += share.count) {
             float sum[each];
 #pragma unroll
             for (int n = 0; n < each; ++n)
                 sum[n] = 0.0F;
+            int i = 0;  // in the order of the inputs, whoever adds
 #pragma unroll 1
-            for (int i = 0; i < share.count; ++i) {
-                const float4* from = part(share.first + i) + s * (each / 4) * 128;
-#pragma unroll
-                for (int n = 0; n < each / 4; ++n) {
-                    const float4 o = i == share.index
-                                         ? make_float4(v[4 * n], v[4 * n + 1], v[4 * n + 2], v[4 * n + 3])
-                                         : __ldcg(from + n * 128);
-                    sum[4 * n] += o.x, sum[4 * n + 1] += o.y, sum[4 * n + 2] += o.z, sum[4 * n + 3] += o.w;
-                }
-            }
-#pragma unroll
-            for (int n = 0; n < each; ++n)
-                v[n] = sum[n];
+            for (; i + at_once <= share.count; i += at_once)
+                add_parts<at_once>(sum, share.first + i, s);
+#pragma unroll 1
+            for (; i < share.count; ++i)
+                add_parts<1>(sum, share.first + i, s);
+            sync();  // the slice before was read
+            put_slice(sum);
+            sync();
+            write_slice(block, first + s * width);
         }
-        const int row = warp_of() * 16 + lane() / 4;
-#pragma unroll
-        for (int j = 0; j < width / 8; ++j) {
-            const int token = 8 * j + 2 * (lane() % 4);
-            slice[token * slice_stride + row] = v[4 * j];
-            slice[(token + 1) * slice_stride + row] = v[4 * j + 1];
-            slice[token * slice_stride + row + 8] = v[4 * j + 2];
-            slice[(token + 1) * slice_stride + row + 8] = v[4 * j + 3];
-        }
+    }
+
+    __device__ void put_slice(const float (&v)[each]) const {
+        put_rows<width>(slice, v, thread);
+    }
+
+    __device__ void write_slice(int block, int first) const {
+        // The usual store: whole blocks of 16-bit values at aligned places, no bias.
+        const int outputs = a.w.gated ? block_rows / 2 : block_rows;  // of a block
+        const bool whole = (block + 1) * outputs <= a.w.outputs && !a.bias && a.out.row_stride % 4 == 0;
+        const bool quick = whole && a.epilogue != Epilogue::add && a.out.dtype != DType::f32 &&
+                           reinterpret_cast<std::uintptr_t>(a.out.data) % 8 == 0;
+        if (quick && first + width <= a.tokens)
+            write_quick(block, first);
+        else if (a.w.gated)
+            write_gated(block, first);
+        else
+            write_plain(block, first);
     }
 
     // Place i of this thread in a slice: a token and four neighbouring rows.
@@ -213,34 +204,6 @@ struct TileEpilogue {
         token = n / (block_rows / 4);
         row = n % (block_rows / 4) * 4;
         return first + token < a.tokens && block * block_rows + row < a.w.outputs;
-    }
-    __device__ float4* residual_at(int block, int first, int token, int row) const {
-        return reinterpret_cast<float4*>(static_cast<float*>(a.out.data) +
-                                         (long long)(first + token) * a.out.row_stride + block * block_rows +
-                                         row);
-    }
-    __device__ void read_residual(float4 (&before)[fours], int block, int first) const {
-#pragma unroll
-        for (int i = 0; i < fours; ++i) {
-            int token, row;
-            if (place_of(i, block, first, token, row)) before[i] = *residual_at(block, first, token, row);
-        }
-    }
-    __device__ void add_residual(float4 (&sum)[fours], int block, int first) const {
-#pragma unroll
-        for (int i = 0; i < fours; ++i) {
-            int token, row;
-            if (!place_of(i, block, first, token, row)) continue;
-            const float4 v = *reinterpret_cast<const float4*>(slice + token * slice_stride + row);
-            float4 b = make_float4(0, 0, 0, 0);
-            if (a.bias) {
-                const float* bias = a.bias + block * block_rows + row;
-                b = make_float4(bias[0], bias[1], bias[2], bias[3]);
-            }
-            *residual_at(block, first, token, row) =
-                make_float4(sum[i].x + (v.x + b.x), sum[i].y + (v.y + b.y), sum[i].z + (v.z + b.z),
-                            sum[i].w + (v.w + b.w));
-        }
     }
     // Short, since each of its instructions runs few times: with all cases in one loop, the writing of 256
     // tokens took a quarter of the kernel's time.

@@ -1,5 +1,5 @@
 // The ring of stages of the Hopper product: its arguments, the run of work that a block takes, and the
-// producer that fills the ring by the bulk copy engine (PTX ISA: mbarrier, cp.async.bulk,
+// producers that fill the ring by the bulk copy engine (PTX ISA: mbarrier, cp.async.bulk,
 // cp.async.bulk.tensor).
 #pragma once
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace recto::cuda {
 
 constexpr int dense_box_rows = 32;
 constexpr int most_stages = 16;
-constexpr std::size_t ring_limit = (227 - 20) * 1024;  // 20 KiB are the epilogue's
+constexpr std::size_t ring_limit = (227 - 21) * 1024;  // 21 KiB are the epilogue's and the barriers'
 
 struct HopperArgs {
     TileWeight w;
@@ -35,21 +35,23 @@ struct HopperArgs {
     int groups_a_chunk;  // stored for 128 inputs
     int chunks_a_group;  // 1, or more where groups are longer than 128
     int group_shift;     // log2 of a group's fragments of 16 inputs, at most 3
-    int producers;       // warps that fill a stage
 };
 
-// Bytes of one stage: the weights of 128 rows, their scales, and the tokens.
+// Bytes of one stage: a tile's weights, their scales, and the tokens.
 struct StageLayout {
-    std::uint32_t weights, scale, second, x, bytes;  // offsets, then the whole, a multiple of 1,024
+    std::uint32_t weights, scale, second, x;  // offsets
+    std::uint32_t asked;                      // bytes of a quantized weight
+    std::uint32_t bytes;                      // the whole, a multiple of 1,024
 };
 
-__host__ __device__ constexpr int stage_k(int tokens) {
-    return tokens >= 128 ? 64 : 128;
+// Inputs of a stage: a chunk, or half of one so that there are enough stages.
+__host__ __device__ constexpr int stage_k(TileKind kind, int tokens) {
+    return tokens >= (kind == TileKind::dense ? 128 : 256) ? 64 : 128;
 }
 
 template <TileKind Kind>
 __host__ __device__ StageLayout stage_layout(int tokens, int groups_a_chunk, SecondPlane mode) {
-    const int k = stage_k(tokens);
+    const int k = stage_k(Kind, tokens);
     const auto up = [](std::uint32_t n) { return (n + 1023) / 1024 * 1024; };
     StageLayout s{};
     std::uint32_t at = std::uint32_t(tokens) * k * 2;  // x first: its swizzle needs 1,024-byte alignment
@@ -63,6 +65,7 @@ __host__ __device__ StageLayout stage_layout(int tokens, int groups_a_chunk, Sec
         s.second = at;
         if (mode != SecondPlane::none) at += values * (mode == SecondPlane::zero_u8 ? 1 : 2);
     }
+    s.asked = at - s.weights;
     s.bytes = up(at);
     return s;
 }
@@ -108,112 +111,101 @@ __device__ void give_registers() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
-// Four warps, one thread of each. Asking the copy engine for one part of a stage costs a thread about a
-// hundred clocks, and a stage has up to ten parts: one thread alone would be slower than the memory. So the
-// warps share the parts, and every one arrives at the stage's barrier with the bytes that it asked for.
-constexpr int producer_warps = 4;
+__device__ inline void copy_blocks(std::uint32_t to, const CUtensorMap* map, int row, int block,
+                                   std::uint32_t bar) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, "
+        "%4}], [%5];" ::"r"(to),
+        "l"(map), "r"(0), "r"(row), "r"(block), "r"(bar)
+        : "memory");
+}
 
+// What the copy engine reads from: dense weights as rows; quantized ones as planes of blocks.
+struct HopperMaps {
+    CUtensorMap x, weights, scales, second;
+};
+constexpr int x_box_rows = 32;  // of quantized products' tokens
+
+// One thread of each producer warp asks. Asking the copy engine for one part of a stage costs a thread about
+// a hundred clocks, and a dense stage has up to ten parts: one thread alone would be slower than the memory.
+// Each warp arrives at the stage's barrier with the bytes that it asked for.
 template <TileKind Kind, int Tokens>
 struct Producer {
-    static constexpr int stage_inputs = stage_k(Tokens);
+    static constexpr bool dense = Kind == TileKind::dense;
+    static constexpr int warps = dense ? 4 : 2;  // the last asks for tokens, the others for weights
+    static constexpr int stage_inputs = stage_k(Kind, Tokens);
     static constexpr int per = stage_inputs / tile_k;  // k tiles a stage
     static constexpr int row_boxes = tile_rows / dense_box_rows;
     static constexpr std::uint32_t tile_bytes = block_rows * tile_k / (Kind == TileKind::u8 ? 1 : 2);
+    static constexpr int map_rows = int(per * tile_bytes / 2048);  // of the weights' map, a stage
 
     const HopperArgs& a;
-    const CUtensorMap* x_map;
-    const CUtensorMap* w_map;
+    const HopperMaps& maps;
     std::uint32_t ring, full;
     StageLayout layout;
-    int warp;  // 0 … 3: 0 … 2 ask for weights, 3 for tokens
+    int warp;
 
-    // Of this warp: two bulk copies a stage, or boxes of the piece at hand.
-    const std::uint8_t* from[2] = {};
-    std::uint32_t bytes = 0;  // of one bulk copy
-    std::uint32_t unit = 0;   // bytes of a group's values, or of a stage's tiles
-    int box_row = 0, half = 0;
+    __device__ bool tokens() const { return warp == warps - 1; }
 
-    __device__ int group_of(int k) const {
-        const int chunk = k * stage_inputs / chunk_k;
-        return a.chunks_a_group > 1 ? chunk / a.chunks_a_group : chunk * a.groups_a_chunk;
+    __device__ void ask_tokens(const Piece& p, int k, std::uint32_t at, std::uint32_t bar) const {
+        constexpr int rows = dense ? Tokens : x_box_rows;
+        const int first = p.token_tile * Tokens;
+        // What is past the last token stays as it was: no sum that counts reads it.
+        const int boxes = dense ? 1 : min(Tokens, a.tokens - first + rows - 1) / rows;
+        barrier_expect(bar, std::uint32_t(boxes * rows * stage_inputs * 2));
+#pragma unroll
+        for (int t = 0; t < per; ++t)
+            for (int box = 0; box < boxes; ++box)
+                copy_box(at + layout.x + std::uint32_t(t * Tokens + box * rows) * 128, &maps.x,
+                         (k * per + t) * tile_k, first + box * rows, bar);
     }
 
-    __device__ void begin(const Piece& p) {
-        if (warp == 3) {
-            box_row = p.token_tile * Tokens;
-        } else if constexpr (Kind == TileKind::dense) {
-            box_row = a.w.gated ? p.row_tile * block_rows : p.row_tile * tile_rows;
-            half = a.w.rows / 2;
-        } else {
-            const int width = warp == 2 && a.w.mode == SecondPlane::zero_u8 ? 1 : 2;
-            unit = warp == 0 ? per * tile_bytes : std::uint32_t(block_rows * width);
-            bytes = warp == 0 ? unit : unit * std::uint32_t(a.groups_a_chunk);
-            const void* plane = warp == 0 ? a.w.data : warp == 1 ? a.w.scale : a.w.second;
-            const std::size_t block_bytes =
-                warp == 0 ? std::size_t(a.w.chunks) * 2 * tile_bytes : std::size_t(a.w.groups) * unit;
-#pragma unroll
-            for (int b = 0; b < 2; ++b) {
-                // The last tile may have one block: the other warpgroup gets it twice and writes nothing.
-                const int block = min(p.row_tile * 2 + b, a.w.blocks - 1);
-                from[b] = static_cast<const std::uint8_t*>(plane) + std::size_t(block) * block_bytes;
-            }
+    __device__ void ask_rows(const Piece& p, int k, std::uint32_t at, std::uint32_t bar) const {
+        constexpr int boxes = per * row_boxes;
+        const int begin = warp * boxes / 3, end = (warp + 1) * boxes / 3;
+        barrier_expect(bar, std::uint32_t(end - begin) * dense_box_rows * 128);
+        for (int i = begin; i < end; ++i) {
+            const int t = i / row_boxes, box = i % row_boxes;
+            // Of a gated weight boxes alternate: 32 gate rows, the 32 up rows that belong to them.
+            const int row =
+                a.w.gated ? p.row_tile * tile_rows / 2 + box / 2 * dense_box_rows + (box % 2) * (a.w.rows / 2)
+                          : p.row_tile * tile_rows + box * dense_box_rows;
+            copy_box(at + layout.weights + std::uint32_t(t * tile_rows + box * dense_box_rows) * 128,
+                     &maps.weights, (k * per + t) * tile_k, row, bar);
         }
     }
 
-    // `k` counts stages inside the tile.
-    __device__ void ask(int k, std::uint32_t stage) const {
-        const std::uint32_t at = ring + stage * layout.bytes, bar = full + stage * 8;
-        if (warp == 3) {
-            barrier_expect(bar, std::uint32_t(Tokens) * stage_inputs * 2);
-#pragma unroll
-            for (int t = 0; t < per; ++t)
-                copy_box(at + layout.x + std::uint32_t(t * Tokens) * 128, x_map, (k * per + t) * tile_k,
-                         box_row, bar);
-        } else if constexpr (Kind == TileKind::dense) {
-            constexpr int boxes = per * row_boxes;
-            const int first = warp * boxes / 3, last = (warp + 1) * boxes / 3;
-            barrier_expect(bar, std::uint32_t(last - first) * dense_box_rows * 128);
-            for (int i = first; i < last; ++i) {
-                const int t = i / row_boxes, box = i % row_boxes;
-                // Of a gated weight boxes alternate: 32 gate rows, the 32 up rows that belong to them.
-                const int row = a.w.gated ? box_row + box / 2 * dense_box_rows + (box % 2) * half
-                                          : box_row + box * dense_box_rows;
-                copy_box(at + layout.weights + std::uint32_t(t * tile_rows + box * dense_box_rows) * 128,
-                         w_map, (k * per + t) * tile_k, row, bar);
-            }
-        } else {
-            const std::size_t offset = std::size_t(warp == 0 ? k : group_of(k)) * unit;
-            const std::uint32_t to = at + (warp == 0   ? layout.weights
-                                           : warp == 1 ? layout.scale
-                                                       : layout.second);
-            barrier_expect(bar, 2 * bytes);
-            copy_bulk(to, from[0] + offset, bytes, bar);
-            copy_bulk(to + bytes, from[1] + offset, bytes, bar);
-        }
+    __device__ void ask_planes(const Piece& p, int k, std::uint32_t at, std::uint32_t bar) const {
+        const int chunk = k * stage_inputs / chunk_k, block = p.row_tile * tile_blocks;
+        const int group = a.chunks_a_group > 1 ? chunk / a.chunks_a_group : chunk * a.groups_a_chunk;
+        barrier_expect(bar, layout.asked);
+        copy_blocks(at + layout.weights, &maps.weights, k * map_rows, block, bar);
+        copy_blocks(at + layout.scale, &maps.scales, group, block, bar);
+        if (a.w.mode != SecondPlane::none) copy_blocks(at + layout.second, &maps.second, group, block, bar);
     }
 
-    __device__ bool idle() const {
-        return Kind != TileKind::dense && warp == 2 && a.w.mode == SecondPlane::none;
-    }
-
-    __device__ void run(std::uint32_t empty) {
-        if (idle()) return;
+    __device__ void run(std::uint32_t empty) const {
         constexpr int per_chunk = chunk_k / stage_inputs;
-        if (warp == 3) wait_for_previous();  // weights are asked for before the inputs are known to be there
+        if (tokens()) wait_for_previous();  // weights are asked for before the inputs are known to be there
         Pieces pieces = a.pieces();
         std::uint32_t stage = 0, lap = 0;
         for (Piece p{}; pieces.next(p);) {
-            begin(p);
             for (int k = p.first * per_chunk; k < p.last * per_chunk; ++k) {
+                const std::uint32_t at = ring + stage * layout.bytes, bar = full + stage * 8;
                 if (lap > 0) barrier_wait(empty + stage * 8, (lap - 1) & 1);
-                ask(k, stage);
+                if (tokens())
+                    ask_tokens(p, k, at, bar);
+                else if constexpr (dense)
+                    ask_rows(p, k, at, bar);
+                else
+                    ask_planes(p, k, at, bar);
                 if (++stage == std::uint32_t(a.stages)) {
                     stage = 0;
                     ++lap;
                 }
             }
         }
-        if (warp != 3) wait_for_previous();
+        if (!tokens()) wait_for_previous();
     }
 };
 

@@ -31,6 +31,8 @@ constexpr int most_depth = 8;
 // A power of two, and twice as many as warps that take a pass's spans in turns.
 constexpr int thin_x_stages = 16;
 
+constexpr int thin_shared = 223 * 1024;  // of a block, the most that there is beside the barriers
+
 template <TileKind Kind, class T, int Tokens>
 struct ThinWarp {
     using Products = ThinProducts<Kind, T, Tokens>;
@@ -335,7 +337,7 @@ void launch_thin(cudaStream_t stream, Tensor x, const TileWeight& w, const TileO
     a.slab_bytes = a.second_at + up(groups * second);
     a.asked_bytes = a.scales_at + groups * (32 + second);
     const int x_bytes = int(Warp::x_stages * Warp::x_chunk) * a.span;
-    a.ring_bytes = (int(ring_limit) + 16 * 1024 - x_bytes) / thin_warps / 128 * 128;
+    a.ring_bytes = (thin_shared - x_bytes) / thin_warps / 128 * 128;
     a.depth = std::min(most_depth, a.ring_bytes / (cut.warp_slabs * a.slab_bytes));
     assert(2 * (thin_warps >> cut.group_shift) <= thin_x_stages);
     assert(a.depth >= 1 && cut.warp_slabs <= warp_slabs && x.rows <= Tokens);

@@ -1,4 +1,4 @@
-// Consumers of the Hopper product for any number of tokens: two warpgroups, 64 weight rows each, multiply by
+// Consumers of the Hopper product for any number of tokens: warpgroups of 64 weight rows each multiply by
 // wgmma. The weights come from shared memory when dense, else unpacked in registers while the products before
 // still run.
 #pragma once
@@ -20,8 +20,8 @@ struct WideConsumer {
     std::uint32_t ring, full, empty;
     const std::uint8_t* ring_data;  // the same memory as `ring`
     StageLayout layout;
-    TileEpilogue<Tokens> epilogue;
-    int group;   // 0 or 1
+    float* slices;  // of the epilogue, one a warpgroup
+    int group;
     int thread;  // 0 … 127
     std::uint32_t stage = 0, lap = 0;
     int pending_stage = -1;  // read by products that may still run
@@ -46,15 +46,16 @@ struct WideConsumer {
         }
     }
 
+    static constexpr int per = stage_k(Kind, Tokens) / tile_k;  // k tiles a stage
+
     // The products of 64 inputs: tile `t` of the stage, which is tile `k_tile` of its chunk.
     __device__ void step(float (&d)[values], std::uint32_t (&regs)[4][4], RowGroup<T> (&r)[2], int t,
                          int k_tile, int& accumulate) {
         const std::uint32_t at = ring + stage * layout.bytes;
-        const std::uint8_t* data = ring_data + stage * layout.bytes;
         const std::uint32_t x = at + layout.x + std::uint32_t(t * Tokens) * 128;
         if constexpr (Kind == TileKind::dense) {
             const std::uint32_t w =
-                at + layout.weights + std::uint32_t(t * tile_rows + group * block_rows) * 128;
+                at + layout.weights + std::uint32_t((t * tile_blocks + group) * block_rows) * 128;
             wgmma_fence();
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
@@ -62,7 +63,7 @@ struct WideConsumer {
                 accumulate = 1;
             }
         } else {
-            constexpr int per = stage_k(Tokens) / tile_k;
+            const std::uint8_t* data = ring_data + stage * layout.bytes;
             constexpr int tile_bytes = block_rows * tile_k / (Kind == TileKind::u8 ? 1 : 2);
             const std::uint32_t tile = at + layout.weights + std::uint32_t((group * per + t) * tile_bytes);
             uint4 q[Kind == TileKind::u8 ? 2 : 1];
@@ -99,6 +100,8 @@ struct WideConsumer {
             }
         }
         wgmma_commit();
+        wgmma_wait<1>();
+        if (t == 0) release(pending_stage);
     }
 
     __device__ void release(int s) const {
@@ -106,35 +109,17 @@ struct WideConsumer {
     }
 
     __device__ void multiply(float (&d)[values], const Piece& p) {
-        constexpr int per = stage_k(Tokens) / tile_k, per_chunk = chunk_k / stage_k(Tokens);
-        std::uint32_t even[4][4], odd[4][4];
+        std::uint32_t regs[2][4][4];  // one set of weights is unpacked while the products of the other run
         RowGroup<T> r[2];
         start_groups(r, a.w);
         int accumulate = 0;
-        const int stages = (p.last - p.first) * per_chunk;
-        if constexpr (per == 2) {
-            for (int s = 0; s < stages; ++s) {
-                barrier_wait(full + stage * 8, lap & 1);
-                step(d, even, r, 0, 0, accumulate);
-                wgmma_wait<1>();
-                release(pending_stage);
-                step(d, odd, r, 1, 1, accumulate);
-                wgmma_wait<1>();
-                pending_stage = int(stage);
-                advance();
-            }
-        } else {  // two stages make a chunk
-            for (int s = 0; s < stages; s += 2) {
-                barrier_wait(full + stage * 8, lap & 1);
-                step(d, even, r, 0, 0, accumulate);
-                wgmma_wait<1>();
-                release(pending_stage);
-                pending_stage = int(stage);
-                advance();
-                barrier_wait(full + stage * 8, lap & 1);
-                step(d, odd, r, 0, 1, accumulate);
-                wgmma_wait<1>();
-                release(pending_stage);
+        for (int chunk = p.first; chunk < p.last; ++chunk) {
+#pragma unroll
+            for (int k_tile = 0; k_tile < 2; ++k_tile) {
+                const int t = k_tile % per;
+                if (t == 0) barrier_wait(full + stage * 8, lap & 1);
+                step(d, regs[k_tile], r, t, k_tile, accumulate);
+                if (t != per - 1) continue;
                 pending_stage = int(stage);
                 advance();
             }
@@ -150,6 +135,11 @@ struct WideConsumer {
         }
     }
 
+    static __device__ int hidden(int v) {
+        asm volatile("" : "+r"(v));
+        return v;
+    }
+
     __device__ void run() {
         Pieces pieces = a.pieces();
         for (Piece p{}; pieces.next(p);) {
@@ -158,7 +148,10 @@ struct WideConsumer {
             for (int i = 0; i < values; ++i)
                 d[i] = 0.0F;
             multiply(d, p);
-            epilogue.finish(d, p);
+            // Hidden from the compiler, which else works out the epilogue's addresses before the products and
+            // has no registers to keep them in.
+            const int g = hidden(group);
+            TileEpilogue<T, Tokens>{a, slices + g * slice_floats(Tokens), g, hidden(thread)}.finish(d, p);
         }
     }
 };

@@ -51,6 +51,22 @@ __device__ inline void load_matrices(uint32_t (&m)[4], uint32_t row_address) {
                  : "r"(row_address));
 }
 
+// The other way and transposed: element [r][c] of a matrix as the tensor cores hold it goes to column r of
+// the row whose address lane 8 i + c gives for matrix i. sm_90.
+__device__ inline void store_matrices_transposed(uint32_t row_address, const uint32_t (&m)[4]) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row_address),
+                 "r"(m[0]), "r"(m[1]), "r"(m[2]), "r"(m[3])
+                 : "memory");
+#endif
+}
+// Of floats as they are: with a cast to integers the compiler copies all sums of a tile to other registers.
+__device__ inline void store_shared_four(std::uint32_t at, const float* v) {
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(at), "f"(v[0]), "f"(v[1]), "f"(v[2]),
+                 "f"(v[3])
+                 : "memory");
+}
+
 // d[0 … 3] += A[16, 16] · B[8, 16]ᵀ
 __device__ inline void multiply_16(float* d, const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1,
                                    __half) {

@@ -2,7 +2,9 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cassert>
+#include <initializer_list>
 
 #include "kernels/cuda/check.h"
 
@@ -57,19 +59,39 @@ CUtensorMap tile_map(const void* data, DType dtype, std::int64_t rows, std::int6
     return map;
 }
 
-CUtensorMap slab_map(const void* data, int piece_bytes, int rows, int blocks, int box_rows) {
+namespace {
+
+CUtensorMap words_map(const void* data, std::initializer_list<std::uint64_t> sizes,
+                      std::initializer_list<std::uint32_t> box) {
     CUtensorMap map{};
-    const cuuint64_t piece = cuuint64_t(piece_bytes);
-    const cuuint64_t size[4] = {piece / 8, 4, cuuint64_t(rows), cuuint64_t(blocks)};
-    const cuuint64_t stride[3] = {piece, 4 * piece, 4 * piece * cuuint64_t(rows)};
-    const cuuint32_t box[4] = {cuuint32_t(piece_bytes / 8), 1, cuuint32_t(box_rows), 1};
-    const cuuint32_t step[4] = {1, 1, 1, 1};
+    constexpr std::size_t most = 5;
+    cuuint64_t size[most], stride[most];
+    cuuint32_t step[most];
+    std::copy(sizes.begin(), sizes.end(), size);
+    std::fill(step, step + most, 1U);
+    cuuint64_t bytes = 8;
+    for (std::size_t i = 0; i + 1 < sizes.size(); ++i)
+        stride[i] = bytes *= size[i];
     const CUresult result =
-        encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_INT64, 4, const_cast<void*>(data), size, stride, box, step,
-                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+        encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_INT64, cuuint32_t(sizes.size()), const_cast<void*>(data),
+                  size, stride, box.begin(), step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
                   CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    if (result != CUDA_SUCCESS) failed(result, std::int64_t(rows) * blocks, 4 * piece_bytes);
+    if (result != CUDA_SUCCESS) failed(result, std::int64_t(bytes), std::int64_t(size[sizes.size() - 1]));
     return map;
+}
+
+}  // namespace
+
+CUtensorMap block_map(const void* data, int row_bytes, int rows, int blocks, int box_rows, int box_blocks) {
+    const auto words = std::uint32_t(row_bytes / 8);
+    return words_map(data, {words, std::uint64_t(rows), std::uint64_t(blocks)},
+                     {words, std::uint32_t(box_rows), std::uint32_t(box_blocks)});
+}
+
+CUtensorMap slab_map(const void* data, int piece_bytes, int rows, int blocks, int box_rows) {
+    const auto words = std::uint32_t(piece_bytes / 8);
+    return words_map(data, {words, 4, std::uint64_t(rows), std::uint64_t(blocks)},
+                     {words, 1, std::uint32_t(box_rows), 1});
 }
 
 }  // namespace recto::cuda
