@@ -1,6 +1,8 @@
 // How large each piece of a card's scratch memory is (kernels/card_scratch.h). Those who allocate ask here,
 // so that the sum is what they take.
 #pragma once
+#include <limits>
+
 #include "kernels/card_scratch.h"
 
 namespace recto::cuda {
@@ -10,12 +12,8 @@ constexpr std::int64_t own_dense_rows = 32;
 // Where products have no wgmma, quantized ones of more rows than this too, by way of 16-bit rows: there
 // unpacking once for every 64 rows costs more than writing the weight out and reading it back.
 constexpr std::int64_t own_general_rows = 128;
-// On Hopper too where rows are many (2,048 rows of Llama-2-7B's layer on an H200: 1,280 us by way of 16-bit
-// rows, 1,315 by the own product).
-constexpr std::int64_t own_hopper_rows = 1024;
-
 constexpr std::int64_t own_quantized_rows(bool hopper) {
-    return hopper ? own_hopper_rows : own_general_rows;
+    return hopper ? std::numeric_limits<std::int64_t>::max() : own_general_rows;
 }
 
 constexpr std::size_t library_workspace_bytes = 64U << 20;  // what NVIDIA advises for Hopper is 32 MiB

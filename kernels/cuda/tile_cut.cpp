@@ -8,12 +8,13 @@ namespace {
 // Estimates are in clocks of one SM of an H200 (132 SMs at 1.8 GHz, 4.2 TB/s: 17.7 bytes a clock and SM).
 constexpr double bytes_a_clock = 17.7;     // from memory, when all SMs ask
 constexpr double most_bytes_a_clock = 24;  // that one SM was seen to take, when few ask
-constexpr double block_overhead = 2500;    // prologue and epilogue of a block
-constexpr double l2_bytes_a_clock = 40;    // of partial sums
-constexpr double exchange_wait = 2500;     // until the other blocks' sums are there
+constexpr double block_overhead = 4000;    // prologue and epilogue of a block
+constexpr double l2_bytes_a_clock = 25;    // of partial sums
+constexpr double exchange_wait = 5000;     // of many tokens, until the other blocks' sums are there
 
-double weight_bytes(const TileProblem& w) {  // of 128 rows and 128 inputs
-    constexpr double cells = 2.0 * block_rows * chunk_k;
+constexpr double cells = double(tile_rows) * chunk_k;  // of a chunk of one tile
+
+double weight_bytes(const TileProblem& w) {
     switch (w.kind) {
         case TileKind::dense:
             return cells * 2;
@@ -27,9 +28,9 @@ double weight_bytes(const TileProblem& w) {  // of 128 rows and 128 inputs
 
 // A chunk of one tile. 2,048 multiply-adds a clock; narrower tiles feed the tensor cores less well.
 double chunk_clocks(const TileProblem& w, int tokens, double share_of_memory) {
-    const double rate = 2048 * (tokens >= 256 ? 0.9 : tokens >= 128 ? 0.82 : 0.6);
-    const double compute = 2.0 * block_rows * chunk_k * tokens / rate;
-    const double unpack = w.kind == TileKind::dense ? 0 : 500;
+    const double rate = 2048 * (tokens >= 256 ? 0.78 : tokens >= 128 ? 0.63 : 0.6);
+    const double compute = cells * tokens / rate;
+    const double unpack = w.kind == TileKind::dense ? 0 : 1150;
     return std::max({compute, unpack, weight_bytes(w) / share_of_memory});
 }
 
@@ -56,16 +57,18 @@ SlabCut cut_slabs(TileKind kind, int blocks, bool gated, int multiprocessors) {
 
 TileShape choose_cut(const TileProblem& w, int multiprocessors) {
     const std::int64_t rows = w.rows;
-    const std::int64_t row_tiles = (w.blocks + 1) / 2;
     const double sms = multiprocessors;
     TileShape best;
     double least = 0;
     const auto consider = [&](int tokens, std::int64_t splits, bool goes_on) {
-        const std::int64_t tiles = row_tiles * ((rows + tokens - 1) / tokens), chunks = w.chunks;
+        const std::int64_t tiles =
+                               (w.blocks + tile_blocks - 1) / tile_blocks * ((rows + tokens - 1) / tokens),
+                           chunks = w.chunks;
         TileShape s;
         s.tokens = tokens;
         double clocks = 0;
-        const double partial = 2.0 * block_rows * tokens * 4 / l2_bytes_a_clock;
+        const double partial = double(tile_rows) * tokens * 4 / l2_bytes_a_clock;
+        const double wait = tokens > 32 ? exchange_wait : 0;
         if (goes_on) {
             const std::int64_t run =
                 std::max<std::int64_t>(2, (tiles * chunks + multiprocessors - 1) / multiprocessors);
@@ -73,7 +76,7 @@ TileShape choose_cut(const TileProblem& w, int multiprocessors) {
             s.grid = int((tiles * chunks + run - 1) / run);
             // A block leaves one part, and the owner of a tile adds those of all that share it.
             const double sharers = std::max(1.0, double(chunks) / double(run));
-            clocks = double(run) * chunk_clocks(w, tokens, bytes_a_clock) + block_overhead +
+            clocks = double(run) * chunk_clocks(w, tokens, bytes_a_clock) + block_overhead + wait +
                      partial * (1 + sharers);
         } else if (splits > 1) {
             const std::int64_t run = (chunks + splits - 1) / splits, parts = (chunks + run - 1) / run;
@@ -83,8 +86,8 @@ TileShape choose_cut(const TileProblem& w, int multiprocessors) {
             s.grid = int(tiles * parts);
             const double memory = std::min(most_bytes_a_clock, bytes_a_clock * sms / double(s.grid));
             // Of many tokens every block adds its share of the parts, else one adds them all.
-            const double exchange = tokens > 32 ? 2 * partial + exchange_wait : partial * double(parts);
-            clocks = double(run) * chunk_clocks(w, tokens, memory) + block_overhead + exchange;
+            const double exchange = tokens > 32 ? 2 * partial : partial * double(parts);
+            clocks = double(run) * chunk_clocks(w, tokens, memory) + block_overhead + wait + exchange;
         } else {
             s.grid = int(std::min<std::int64_t>(tiles, multiprocessors));
             // The last round's blocks share the memory among fewer.
@@ -115,10 +118,10 @@ TileShape choose_cut(const TileProblem& w, int multiprocessors) {
         consider(tokens, 1, false);
         for (const std::int64_t splits : {2, 3, 4, 5, 6, 8})
             consider(tokens, splits, false);
-        // With several tiles of tokens, whole tiles in step share what they read of x and of the weights in
-        // the second-level cache; runs that go on lose more by that than their even ends gain (1,540 against
-        // 1,315 us for the 4-bit products of Llama-2-7B's layer at 2,048 rows).
-        if (tokens >= rows) consider(tokens, 1, true);
+        // With many tiles of tokens, whole tiles in step share what they read of x and of the weights in the
+        // second-level cache; runs that go on lose more by that than their even ends gain (1,305 against
+        // 1,165 us for the 4-bit products of Llama-2-7B's layer at 2,048 rows).
+        if (4 * tokens >= rows) consider(tokens, 1, true);
     }
     return best;
 }

@@ -13,10 +13,12 @@ namespace recto::cuda {
 
 constexpr int block_rows = 64;  // of the weight, a block of tiles
 constexpr int tile_k = 64;
-constexpr int chunk_k = 128;               // inputs are padded to it
-constexpr int tile_rows = 2 * block_rows;  // of one block of threads
+constexpr int chunk_k = 128;  // inputs are padded to it
 
 enum class TileKind : std::uint8_t { dense, u4, u8 };
+
+constexpr int tile_blocks = 2;  // of a tile: a warpgroup each
+constexpr int tile_rows = tile_blocks * block_rows;
 
 // Quantized weights and at most this many rows of x: a block has slabs of 16 weight rows whole.
 constexpr int thin_tokens = 16;

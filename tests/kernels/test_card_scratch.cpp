@@ -51,12 +51,12 @@ class TestCardScratch : public QObject {
         QCOMPARE(linear_sizes({132, true, true, false}, {}, 8192).library, 0U);  // there is none
     }
 
-    // From the row count on at which they go through cuBLASLt, which differs between cards.
+    // Where there is no wgmma, from the row count on at which they go through cuBLASLt.
     void quantized_weights_are_unpacked() {
         const ProductNeeds needs = llama_2_7b(true, false);
         QCOMPARE(needs.unpacked_bytes, std::int64_t(64 * mib));  // gate|up has 172 MiB
-        QCOMPARE(linear_sizes(h200, needs, 1024).unpacked, 0U);
-        QCOMPARE(linear_sizes(h200, needs, 1025).unpacked, 64 * mib);
+        QCOMPARE(linear_sizes(h200, needs, 8192).unpacked, 0U);  // products of its own for any rows
+        QCOMPARE(linear_sizes({108, true, false, true}, needs, 128).unpacked, 0U);
         QCOMPARE(linear_sizes({108, true, false, true}, needs, 129).unpacked, 64 * mib);
         ProductNeeds small;  // 43 gate and 43 up rows: two blocks of 32 each, of 64 lines of 96 numbers
         expect_product(small, {86, 96, true, true});

@@ -41,8 +41,7 @@ class TestCudaChoices : public QObject {
         using K = ProductKernel;
         QCOMPARE(choose_product(h200, TileKind::dense, false, 32), K::own);
         QCOMPARE(choose_product(h200, TileKind::dense, false, 33), K::library);
-        QCOMPARE(choose_product(h200, TileKind::u4, false, 1024), K::own);
-        QCOMPARE(choose_product(h200, TileKind::u4, false, 1025), K::unpacked);
+        QCOMPARE(choose_product(h200, TileKind::u4, false, 8192), K::own);
         QCOMPARE(choose_product(a100, TileKind::u8, false, 128), K::own);
         QCOMPARE(choose_product(a100, TileKind::u8, false, 129), K::unpacked);
         QCOMPARE(choose_product(h200, TileKind::u4, true, 256), K::own);
@@ -93,8 +92,8 @@ class TestCudaChoices : public QObject {
                  "rows"),
             text.c_str());  // 256 slabs on 132 multiprocessors
         QVERIFY(says(text, "linear 4-bit g32, 4096x4096, rows 256: wgmma, tiles of 128 outputs"));
-        QVERIFY(says(
-            text, "linear 4-bit g32, 4096x4096, rows 2048: unpacked, 4096 outputs at a time, and cuBLASLt"));
+        QVERIFY2(says(text, "linear 4-bit g32, 4096x4096, rows 2048: wgmma, tiles of 128 outputs x 256 rows"),
+                 text.c_str());
         QVERIFY(says(
             text, "linear 8-bit g32, fp8_e4m3 above 256 rows, 4096x11008, rows 2048: rounded, 2048 outputs"));
         QVERIFY(says(text,
