@@ -41,8 +41,10 @@ void attention(cudaStream_t stream, const BatchView& batch, const AttentionState
         pick(prefill_f16, prefill_bf16, prefill_e4m3)(stream, p, int(plan.prefill.size()));
     }
     if (!plan.decode.empty()) {
-        const DecodeParameters p{batch,        heads,          kv,      q.data,           out.data,
-                                 q.row_stride, out.row_stride, q.dtype, state.workspace()};
+        const DecodeParameters p{batch,          heads,    kv,
+                                 q.data,         out.data, q.row_stride,
+                                 out.row_stride, q.dtype,  state.workspace(),
+                                 plan.reads_much};
         pick(decode_f16, decode_bf16, decode_e4m3)(stream, p, state.shape().decode_blocks());
     }
 }

@@ -23,6 +23,7 @@ struct DecodeParameters {
     long long q_stride, out_stride;
     DType activation;  // of q and out: f16 or bf16
     AttentionWorkspace workspace;
+    bool after;  // starts when the kernel before has ended; see AttentionPlan::reads_much
 };
 
 struct PrefillParameters {

@@ -1,11 +1,12 @@
 // Paged attention of single rows (decode): one pass over K and V, bound by reading them.
 //
-// A block takes one item at a time: a share of one row's context for one KV head and up to 8 query heads of
-// its group. Its four warps take every fourth chunk of 16 tokens and never meet until the end. Both products
-// run on the tensor cores as transposes, S^T = K·Q^T and O^T = V^T·P^T, so that the heads are the 8 columns
-// of mma.m16n8k16, K and V go from memory straight to their fragments (attention_tiles.h), and a lane's
-// scores, maxima, sums and outputs belong to the same two heads. Running {max, sum, out} as in FlashAttention
-// (Dao et al. 2022); shares of a row are merged by the block that ends last, in the order of the context.
+// A block works on one item at a time: a share of one row's context for one KV head and up to 8 query heads
+// of its group. Its four warps take every fourth chunk of 16 tokens and never meet until the end. Both
+// products run on the tensor cores as transposes, S^T = K·Q^T and O^T = V^T·P^T, so that the heads are the 8
+// columns of mma.m16n8k16, K and V go from memory straight to their fragments (attention_tiles.h), and a
+// lane's scores, maxima, sums and outputs belong to the same two heads. Running {max, sum, out} as in
+// FlashAttention (Dao et al. 2022); shares of a row are merged by the block that ends last, in the order of
+// the context.
 #pragma once
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/attention_math.cuh"
@@ -37,6 +38,7 @@ struct DecodeShared {
     float weight[most_splits][decode_heads];
     uint2 query[Shape::query_in_shared ? Shape::steps : 1][32];
     int is_last;
+    int next[2];  // claimed items, in turns
 };
 
 // A call for each of 0 … N − 1 as a constant.
@@ -370,7 +372,13 @@ __global__ void __launch_bounds__(decode_threads, decode_blocks_per_multiprocess
     const int count = *p.batch.work.decode_items * units;
     let_next_start();
     wait_for_previous();
-    for (int i = int(blockIdx.x); i < count; i += int(gridDim.x)) {
+    // More items than blocks are claimed one by one: some multiprocessors get at memory more slowly than
+    // others, and with equal shares the last block took half as long again as the average. The claim is under
+    // way while the item before is worked on.
+    const bool claims = count > int(gridDim.x);
+    for (int i = int(blockIdx.x), turn = 0; i < count; turn ^= 1) {
+        if (claims && threadIdx.x == 0)
+            shared.next[turn] = int(gridDim.x) + atomicAdd(&p.workspace.claims[0], 1);
         const DecodeItem item = p.batch.work.decode[i / units];
         const int unit = i % units;
         const int kv_head = unit / p.heads.head_groups;
@@ -406,14 +414,19 @@ __global__ void __launch_bounds__(decode_threads, decode_blocks_per_multiprocess
         walk_chunks<Kv, Dim>(p, walk, begin + warp, end, first, last, query, shared.query, state);
         auto* out = static_cast<uint16_t*>(p.out) + item.row * p.out_stride + (long long)head * Dim;
         finish_item<Kv, Dim>(p, shared, state, item, unit, units, heads, out);
+        if (!claims) break;
+        i = shared.next[turn];  // written before finish_item's barriers
     }
+    // The last block to leave clears both counts for the next launch.
+    if (claims && threadIdx.x == 0 && atomicAdd(&p.workspace.claims[1], 1) == int(gridDim.x) - 1)
+        p.workspace.claims[0] = p.workspace.claims[1] = 0;
 #endif
 }
 
 template <DType Kv, int Dim>
 void launch_decode(cudaStream_t stream, const DecodeParameters& p, int blocks) {
-    launch("decode attention", decode_kernel<Kv, Dim>, dim3(unsigned(blocks)), dim3(decode_threads), 0,
-           stream, p);
+    launch(p.after ? Start::after : Start::early, "decode attention", decode_kernel<Kv, Dim>,
+           dim3(unsigned(blocks)), dim3(decode_threads), 0, stream, p);
 }
 
 template <DType Kv>

@@ -26,7 +26,8 @@ AttentionState::AttentionState(Backend& backend, const BatchLimits& limits, int 
 
 AttentionWorkspace AttentionState::workspace() const {
     return {static_cast<float*>(out_->data()), static_cast<float2*>(states_->data()),
-            static_cast<int*>(arrived_->data())};
+            static_cast<int*>(arrived_->data()),
+            static_cast<int*>(arrived_->data()) + arrived_->bytes() / sizeof(int) - attention_claims};
 }
 
 std::size_t AttentionState::packet_ints() const {

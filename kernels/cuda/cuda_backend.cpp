@@ -211,8 +211,9 @@ class CudaBackend final : public Backend {
             return;
         }
         cuda::GraphCache& graphs = current_ ? current_->graphs() : graphs_;
-        cudaGraphExec_t exec = graphs.find(key, generation_);
-        if (!exec) graphs.keep(key, exec = capture(enqueue));
+        const bool reads_much = current_ && current_->attention().plan().reads_much;
+        cudaGraphExec_t exec = graphs.find(key, reads_much, generation_);
+        if (!exec) graphs.keep(key, reads_much, exec = capture(enqueue));
         check(cudaGraphLaunch(exec, stream_), "replaying the step's graph");
     }
 

@@ -16,18 +16,22 @@ class GraphCache {
     GraphCache(const GraphCache&) = delete;
     GraphCache& operator=(const GraphCache&) = delete;
 
-    cudaGraphExec_t find(const GraphKey& key, unsigned generation) {  // null: none yet
+    // `reads_much`: of the step's attention, which is launched otherwise then. Null: none yet.
+    cudaGraphExec_t find(const GraphKey& key, bool reads_much, unsigned generation) {
         if (generation != generation_) clear();
         generation_ = generation;
         for (const Graph& g : graphs_)
-            if (g.key == key) return g.exec;
+            if (g.key == key && g.reads_much == reads_much) return g.exec;
         return nullptr;
     }
-    void keep(const GraphKey& key, cudaGraphExec_t graph) { graphs_.push_back({key, graph}); }
+    void keep(const GraphKey& key, bool reads_much, cudaGraphExec_t graph) {
+        graphs_.push_back({key, reads_much, graph});
+    }
 
   private:
     struct Graph {
         GraphKey key;
+        bool reads_much = false;
         cudaGraphExec_t exec = nullptr;
     };
     void clear() {
@@ -36,7 +40,7 @@ class GraphCache {
         graphs_.clear();
     }
 
-    std::vector<Graph> graphs_;  // few: one a decode bucket
+    std::vector<Graph> graphs_;  // few: one or two a decode bucket
     unsigned generation_ = 0;
 };
 

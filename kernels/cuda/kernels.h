@@ -26,6 +26,7 @@ struct AttentionWorkspace {
     float* out;      // [partials, unit's heads, head_dim] undivided
     float2* states;  // [partials, unit's heads] {max, sum}
     int* arrived;    // [partials] shares written so far; 0 between launches
+    int* claims;     // {items claimed, blocks that have left}; 0 between launches
 };
 
 // Device pointers of a DeviceBatch; the block tables' rows are `table_stride` apart.

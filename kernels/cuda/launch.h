@@ -25,9 +25,14 @@ int compiled_capability();
 // Whether that code holds the wait: without it the attribute would let kernels overlap freely.
 bool programmatic_launches();
 
+// When a kernel's blocks are placed: while the kernel before still runs, or after its end. A multiprocessor
+// keeps its division into cache and shared memory while it has blocks, so that an early one may find hardly
+// any cache.
+enum class Start { early, after };
+
 template <typename... Parameters, typename... Arguments>
-void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
-            cudaStream_t stream, Arguments&&... arguments) {
+void launch(Start start, const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block,
+            std::size_t shared_bytes, cudaStream_t stream, Arguments&&... arguments) {
     // A block gets more than 48 KiB only where its kernel asks for it.
     if (shared_bytes > 48U * 1024U)
         check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(shared_bytes)),
@@ -41,8 +46,15 @@ void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 blo
     config.dynamicSmemBytes = shared_bytes;
     config.stream = stream;
     config.attrs = &attribute;
-    config.numAttrs = programmatic_launches() ? 1 : 0;
+    config.numAttrs = start == Start::early && programmatic_launches() ? 1 : 0;
     check(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...), name);
+}
+
+template <typename... Parameters, typename... Arguments>
+void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
+            cudaStream_t stream, Arguments&&... arguments) {
+    launch(Start::early, name, kernel, grid, block, shared_bytes, stream,
+           std::forward<Arguments>(arguments)...);
 }
 
 #ifdef __CUDACC__

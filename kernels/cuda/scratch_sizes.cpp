@@ -42,7 +42,7 @@ AttentionSizes attention_sizes(const BatchLimits& limits, int multiprocessors) {
     s.plan_ints = std::size_t(4 * (1 + s.items + s.tiles));
     s.out = states * std::size_t(limits.heads.head_dim) * sizeof(float);
     s.states = states * 2 * sizeof(float);
-    s.arrived = partials * sizeof(int);
+    s.arrived = (partials + attention_claims) * sizeof(int);
     return s;
 }
 

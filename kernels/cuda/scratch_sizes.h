@@ -42,11 +42,13 @@ ExpertSizes expert_sizes(const ProductNeeds& needs, std::int64_t max_rows);
 constexpr int most_expert_splits = 8;
 constexpr std::int64_t sorted_slot_bytes = 16;  // a slot and its ExpertTile
 
+constexpr std::size_t attention_claims = 2;  // counts of a launch
+
 // Where shares of one row meet (AttentionState), and the plan of a step.
 struct AttentionSizes {
     int items = 0, tiles = 0;  // at most, of a plan
     std::size_t plan_ints = 0;
-    std::size_t out = 0, states = 0, arrived = 0;
+    std::size_t out = 0, states = 0, arrived = 0;  // the last with attention_claims at its end
 };
 AttentionSizes attention_sizes(const BatchLimits& limits, int multiprocessors);
 

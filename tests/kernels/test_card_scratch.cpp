@@ -95,8 +95,8 @@ class TestCardScratch : public QObject {
         QCOMPARE(expert_sizes({}, 8192).sorted, 0U);
     }
 
-    // 32 heads of 128, no groups: 3,168 partial results of one head; 256 rows and 99 splits of each head at
-    // most, and 64 tiles a chunk with 256 cut ones.
+    // 32 heads of 128, no groups: 3,168 partial results of one head, two counts; 256 rows and 99 splits of
+    // each head at most, and 64 tiles a chunk with 256 cut ones.
     void a_steps_arrays() {
         BatchLimits limits;
         limits.max_rows = 8192;
@@ -111,7 +111,7 @@ class TestCardScratch : public QObject {
         limits.heads = {32, 32, 128};
         const std::size_t plan = 16 * (1 + (256 + 99) + (64 + 256));
         QCOMPARE(step_scratch_bytes(h200, limits),
-                 packet.fixed + packet.landing + 3168 * (130 * 4 + 4) + plan + (plan + 255) / 256 * 256);
+                 packet.fixed + packet.landing + 3168 * (130 * 4 + 4) + 8 + plan + (plan + 255) / 256 * 256);
     }
 
     void plain_kernels_need_only_the_step() {

@@ -280,6 +280,30 @@ class TestCudaAttentionMaps : public QObject {
                                                               .arg(busiest / even)));
         }
     }
+
+    // 20 million elements of K: 4,882 tokens of 32 heads of 128, four times as many where four heads share
+    // one. What prefill reads does not count.
+    void long_contexts_are_told() {
+        const auto reads_much = [](HeadShape heads, int sequences, int context, int queries) {
+            StepBatch step;
+            step.query_start.push_back(0);
+            for (int s = 0; s < sequences; ++s) {
+                for (int q = 0; q < queries; ++q) {
+                    step.token_ids.push_back(0);
+                    step.positions.push_back(context - queries + q);
+                }
+                step.context_tokens.push_back(context);
+                step.query_start.push_back(step.rows());
+            }
+            return plan_attention(step, {heads, 132}).reads_much;
+        };
+        const HeadShape each{32, 32, 128}, shared{32, 8, 128};
+        QVERIFY(!reads_much(each, 16, 305, 1));  // 4,880
+        QVERIFY(reads_much(each, 16, 306, 1));
+        QVERIFY(!reads_much(shared, 1, 19531, 1));
+        QVERIFY(reads_much(shared, 1, 19532, 1));
+        QVERIFY(!reads_much(each, 1, 8192, 2));
+    }
 };
 
 RECTO_TEST_CLASS(TestCudaAttentionMaps);

@@ -99,9 +99,9 @@ class TestMemoryEstimate : public QObject {
         device.card = {132, true, true, true};
         const std::uint64_t sums = 132ULL * 2 * 2 * 128 * 128 * 4 + 65536 * 4, library = 64 * mib;
         const std::uint64_t rows = 8192ULL * (1536 + 2 * 1536) * 2 + 512;
-        // 3 of 9 heads share a KV head: 3,168 partial results of 3 heads; 256 + 1,056 shares, 192 + 256
-        // tiles.
-        const std::uint64_t attention = 3168ULL * (3 * 66 * 4 + 4);
+        // 3 of 9 heads share a KV head: 3,168 partial results of 3 heads, two counts; 256 + 1,056 shares, 192
+        // + 256 tiles.
+        const std::uint64_t attention = 3168ULL * (3 * 66 * 4 + 4) + 8;
         const std::uint64_t plan = 16ULL * (1 + 1312 + 448);
         const std::uint64_t expected = sums + library + rows + attention + plan + (plan + 255) / 256 * 256;
         QCOMPARE(estimate_memory(*source_, device).workspace_bytes - plain, expected);
