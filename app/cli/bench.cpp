@@ -2,10 +2,11 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <fstream>
 #include <iostream>
+#include <optional>
 
 #include "app/cli/common.h"
+#include "app/cli/result_file.h"
 #include "engine/bench/compare.h"
 #include "engine/bench/compare_report.h"
 #include "kernels/error.h"
@@ -22,27 +23,31 @@ struct BenchCommand {
     bool in_turn = false;
 };
 
-void write_file(const std::string& path, const std::string& text) {
-    std::ofstream out(path, std::ios::binary);
-    out << text;
-    out.close();
-    if (!out)
-        throw Error(ErrorKind::runtime,
-                    path + ": expected a file that can be written, found none; check the folder");
-}
+// Opened before the benchmark, so that a long one does not end with nowhere to write to.
+struct ReportFiles {
+    std::optional<ResultFile> json, csv;
 
-// A long benchmark must not end with nowhere to write to.
-void require_writable(const std::string& path) {
-    if (path.empty()) return;
-    const bool there = std::filesystem::exists(path);
-    std::ofstream out(path, std::ios::binary | std::ios::app);
-    if (!out)
-        throw Error(ErrorKind::runtime,
-                    path + ": expected a file that can be written, found none; check the folder");
-    out.close();
-    std::error_code ignored;
-    if (!there) std::filesystem::remove(path, ignored);
-}
+    explicit ReportFiles(const BenchCommand& o) {
+        if (!o.json_file.empty()) json.emplace(o.json_file);
+        if (!o.csv_file.empty()) csv.emplace(o.csv_file);
+    }
+    // Each file on its own: one that fails does not take the other with it. The first failure.
+    std::optional<Error> write(const std::string& as_json, const std::string& as_csv) {
+        std::optional<Error> failure;
+        const auto fill = [&failure](std::optional<ResultFile>& file, const std::string& text) {
+            if (!file) return;
+            try {
+                file->write(text);
+                file->close();
+            } catch (const Error& error) {
+                if (!failure) failure = error;
+            }
+        };
+        fill(json, as_json);
+        fill(csv, as_csv);
+        return failure;
+    }
+};
 
 BenchSide side_of(const CommonOptions& common) {
     BenchSide side;
@@ -76,9 +81,8 @@ CompareOptions compare_options(const BenchCommand& o) {
 
 int run(BenchCommand& o) {
     install_interrupt_handler();
-    require_writable(o.json_file);
-    require_writable(o.csv_file);
     const CompareOptions options = compare_options(o);
+    ReportFiles files(o);
     const bool show = isatty(STDERR_FILENO) != 0;
     const auto progress = [show](const CompareProgress& p) {
         if (show && !p.what.empty())
@@ -87,8 +91,10 @@ int run(BenchCommand& o) {
     const CompareReport report = run_compare(options, progress, interrupted);
     if (show) std::fputs("\r\033[K", stderr);
     const std::string json = report_json(report).dump(2) + "\n";
-    if (!o.json_file.empty()) write_file(o.json_file, json);
-    if (!o.csv_file.empty()) write_file(o.csv_file, report_csv(report));
+    if (const auto failure = files.write(json, report_csv(report))) {
+        std::cout << json;  // the measuring took long, and its result may have no other place
+        throw Error(failure->kind(), failure->what() + std::string("; the report went to standard output"));
+    }
     const bool nothing_else = o.json_file.empty() && o.csv_file.empty();
     if (o.common.json)
         std::cout << json;

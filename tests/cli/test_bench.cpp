@@ -1,4 +1,5 @@
 // bench on a tiny model: its JSON field by field, CSV and Markdown. Times are not judged, only their form.
+#include <QDir>
 #include <QTemporaryDir>
 #include <QTest>
 #include <algorithm>
@@ -116,6 +117,33 @@ class TestBench : public QObject {
                      "--sequences", "1", "--repeats", "1", "--csv", "/no/such/folder/r.csv"});
         const std::string wrong = not_one_line_error(run, 1);
         QVERIFY2(wrong.empty() && run.err.contains("/no/such/folder/r.csv"), run.err.constData());
+    }
+
+    // /dev/full takes no byte and says so at once, as a full disk does (full(4)): "No space left on device".
+    void a_report_that_a_full_disk_refuses_goes_to_standard_output_data() {
+        QTest::addColumn<QString>("option");
+        for (const char* option : {"--json", "--csv"})
+            QTest::newRow(option) << option;
+    }
+    void a_report_that_a_full_disk_refuses_goes_to_standard_output() {
+        QFETCH(QString, option);
+        const Run run = run_cli({"bench", "--model", tiny_model(), "--prompt-tokens", "4", "--output-tokens",
+                                 "2", "--sequences", "1", "--repeats", "1", option, "/dev/full"});
+        QVERIFY2(run.code == 1 && run.err.startsWith("recto-cli: /dev/full: ") && run.err.count('\n') == 1,
+                 run.err.constData());
+        QVERIFY2(run.err.contains("No space left on device"), run.err.constData());
+        QCOMPARE(Json::parse(run.out.toStdString())["rows"].size(), 1U);
+    }
+
+    // A run that is refused leaves an older report as it was, and nothing beside it.
+    void an_older_report_stays_until_the_new_one_is_whole() {
+        QTemporaryDir folder;
+        const QString json = folder.filePath("r.json");
+        write_file(json, "older");
+        const Run run = run_cli({"bench", "--model", tiny_model(), "--prompt-tokens", "600", "--json", json});
+        QCOMPARE(run.code, 2);
+        QCOMPARE(file_bytes(json), QByteArray("older"));
+        QCOMPARE(QDir(folder.path()).entryList(QDir::Files), QStringList{"r.json"});
     }
 
     // A row that does not fit the context is refused with the numbers (config.json of the model: 512).

@@ -115,6 +115,15 @@ class TestLogits : public QObject {
         QVERIFY2(run.err.contains("512") && run.err.contains("513"), run.err.constData());
     }
 
+    // /dev/full fails every write as a full disk does (full(4)).
+    void a_full_disk_is_named() {
+        const Run run = run_cli({"logits", "--model", tiny_model(), "--ids", "1", "--out", "/dev/full"});
+        const std::string wrong = not_one_line_error(run, 1);
+        QVERIFY2(wrong.empty(), wrong.c_str());
+        QVERIFY2(run.err.contains("/dev/full") && run.err.contains("No space left on device"),
+                 run.err.constData());
+    }
+
     void a_file_that_cannot_be_written_fails() {
         const Run run = run_cli({"logits", "--model", tiny_model(), "--ids", "1", "--out",
                                  folder_.filePath("no/such/folder.npy")});
