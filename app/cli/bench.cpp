@@ -88,7 +88,15 @@ int run(BenchCommand& o) {
         if (show && !p.what.empty())
             std::fprintf(stderr, "\r%3.0f %%  %s\033[K", p.fraction * 100, p.what.c_str());
     };
-    const CompareReport report = run_compare(options, progress, interrupted);
+    std::string stopped;  // why the report is not whole
+    const CompareReport report = [&] {
+        try {
+            return run_compare(options, progress, interrupted);
+        } catch (const CompareStopped& stop) {
+            stopped = stop.what();
+            return *stop.so_far;
+        }
+    }();
     if (show) std::fputs("\r\033[K", stderr);
     const std::string json = report_json(report).dump(2) + "\n";
     if (const auto failure = files.write(json, report_csv(report))) {
@@ -102,6 +110,7 @@ int run(BenchCommand& o) {
         std::cout << report_markdown(report);
     else if (nothing_else)
         std::cout << report_table(report);
+    if (!stopped.empty()) throw Error(ErrorKind::cancelled, stopped + "; the report says so too");
     return exit_done;
 }
 

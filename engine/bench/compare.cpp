@@ -87,19 +87,30 @@ class Comparison {
         together_ = sides_.size() == 1 || (options_.stay_loaded && fit_together());
         even_page_cache();
         order_ = run_order(int(sides_.size()), options_.workload.repeats);
+        try {
+            measure();
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::cancelled || timed_runs_ == 0) throw;
+            interrupted_ = std::to_string(timed_runs_) + " of " +
+                           std::to_string(states_.size() * order_.size()) + " timed runs were done";
+        }
+        for (const auto& side : sides_)
+            side->unload();
+        finish();
+        if (!interrupted_.empty()) throw CompareStopped(std::move(report_));
+        return std::move(report_);
+    }
+
+  private:
+    void measure() {
         if (together_) load_all();
         begin_ = Clock::now();
         if (together_)
             run_row_by_row();
         else
             run_in_turn();
-        for (const auto& side : sides_)
-            side->unload();
-        finish();
-        return std::move(report_);
     }
 
-  private:
     void make_rows() {
         std::vector<BenchVocabulary> vocabularies;
         for (const auto& side : sides_)
@@ -273,6 +284,7 @@ class Comparison {
         row.peak_bytes = side.peak_bytes();
         longest_pause_s_ = std::max(longest_pause_s_, runner.pause_s(state));
         done_ += work_of(state);
+        ++timed_runs_;
         say("", side.name());
     }
 
@@ -324,6 +336,7 @@ class Comparison {
         facts.pause_s = longest_pause_s_;
         facts.started_unix_s = started_unix_s_;
         facts.ended_unix_s = ended_unix_s;
+        facts.interrupted = interrupted_;
         report_.header = report_header(facts, report_.rows);
     }
 
@@ -376,11 +389,18 @@ class Comparison {
     CompareReport report_;
     bool text_ = false, together_ = true, page_cache_warmed_ = false;
     double pause_s_ = 0, longest_pause_s_ = 0, device_init_s_ = 0, done_ = 0;
+    std::size_t timed_runs_ = 0;  // that are in the report
+    std::string interrupted_;     // how far it came; empty: it was not
     std::int64_t started_unix_s_ = 0;
     Clock::time_point begin_ = Clock::now();
 };
 
 }  // namespace
+
+CompareStopped::CompareStopped(CompareReport report)
+    : Error(ErrorKind::cancelled,
+            "the benchmark was stopped: " + report.header.value("interrupted", std::string())),
+      so_far(std::make_shared<const CompareReport>(std::move(report))) {}
 
 CompareReport run_compare(const CompareOptions& options,
                           const std::function<void(const CompareProgress&)>& progress,

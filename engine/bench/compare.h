@@ -28,6 +28,7 @@
 
 #include "engine/bench/statistics.h"
 #include "engine/engine.h"
+#include "kernels/error.h"
 #include "kernels/monitor.h"
 
 namespace recto {
@@ -151,9 +152,17 @@ struct CompareProgress {
     const CompareReport* report = nullptr;
 };
 
-// `cancelled` is asked between steps, during pauses and while loading; Error(cancelled) then. Error(argument)
-// for a shape that cannot fit the context. Runs wholly on the calling thread, but for a sampler that asks the
-// driver.
+// Error(cancelled) of a benchmark that had timed at least one run: what it measured is not lost.
+class CompareStopped : public Error {
+  public:
+    // As CompareProgress::report, with a whole header; header["interrupted"] says how far it came.
+    explicit CompareStopped(CompareReport report);
+    const std::shared_ptr<const CompareReport> so_far;
+};
+
+// `cancelled` is asked between steps, during pauses and while loading; Error(cancelled) then, CompareStopped
+// once there is something to tell. Error(argument) for a shape that cannot fit the context. Runs wholly on
+// the calling thread, but for a sampler that asks the driver.
 CompareReport run_compare(const CompareOptions& options,
                           const std::function<void(const CompareProgress&)>& progress,
                           const std::function<bool()>& cancelled);

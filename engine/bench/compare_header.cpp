@@ -128,14 +128,19 @@ Json warnings(const HeaderFacts& f, const std::vector<BenchRow>& rows) {
     return list;
 }
 
+// As asked for: B may not be loaded yet.
+int sides_wanted(const HeaderFacts& f) {
+    return f.options.b ? 2 : 1;
+}
+
 // "A B B A | …" in words: what was loaded when.
 std::string residency(const HeaderFacts& f) {
-    if (f.sides.size() == 1) return "one model";
+    if (sides_wanted(f) == 1) return "one model";
     return f.together ? "both models stay loaded, the other idle" : "loaded in turn";
 }
 
 std::string order_text(const HeaderFacts& f) {
-    const std::vector<char> order = run_order(int(f.sides.size()), f.options.workload.repeats);
+    const std::vector<char> order = run_order(sides_wanted(f), f.options.workload.repeats);
     return {order.begin(), order.end()};
 }
 
@@ -223,6 +228,7 @@ Json report_header(const HeaderFacts& f, const std::vector<BenchRow>& rows) {
         h["ended_unix_s"] = f.ended_unix_s;
         h["ended"] = local_time(f.ended_unix_s);
     }
+    if (!f.interrupted.empty()) h["interrupted"] = f.interrupted;
     h["command"] = f.options.command_line;
     return h;
 }

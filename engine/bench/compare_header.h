@@ -20,6 +20,7 @@ struct HeaderFacts {
     bool page_cache_warmed = false;
     double pause_s = 0;
     std::int64_t started_unix_s = 0, ended_unix_s = 0;  // ended: 0 while it runs
+    std::string interrupted;                            // how far it came; empty: to its end
 };
 
 nlohmann::ordered_json report_header(const HeaderFacts& facts, const std::vector<BenchRow>& rows);

@@ -16,8 +16,9 @@ std::string formatted(const char* format, double value) {
     return text;
 }
 
-std::string spread(const ReportColumn& c, const TimedFigure& f) {
-    if (f.samples.empty()) return "void";
+std::string spread(const ReportColumn& c, const BenchRow& row) {
+    const TimedFigure& f = row.*c.figure;
+    if (f.samples.empty()) return row.runs.empty() ? "not run" : "void";
     if (f.samples.size() == 1) return formatted(c.format, f.median());
     return formatted(c.format, f.median()) + " ± " + formatted(c.format, f.iqr() / 2);
 }
@@ -69,6 +70,10 @@ void write_sides(std::ostringstream& out, const CompareReport& r) {
     for (const char side : {'A', 'B'}) {
         const BenchRow* row = row_of(r, side);
         if (row == nullptr) continue;
+        if (row->load_s.samples.empty()) {
+            out << side << ": " << row->model << ", not loaded yet\n\n";
+            continue;
+        }
         const Json sides = r.header.value("sides", Json::object());
         const Json about = sides.value(std::string(1, side), Json::object());
         out << side << ": " << row->model << " (" << text_at(about, "quantization") << "), weights "
@@ -94,7 +99,7 @@ void write_one_model(std::ostringstream& out, const CompareReport& r) {
         out << "| " << row.sequences << " | " << row.prompt_tokens << " | " << row.output_tokens << " | "
             << row.depth << " | " << mib(row.peak_bytes) << " |";
         for (const ReportColumn* c : columns)
-            out << ' ' << spread(*c, row.*c->figure) << " |";
+            out << ' ' << spread(*c, row) << " |";
         out << '\n';
     }
 }
@@ -126,15 +131,15 @@ void write_comparison(std::ostringstream& out, const CompareReport& r) {
     out << "| sequences | depth | figure | A | B | B ÷ A | verdict |\n|---|---|---|---|---|---|---|\n";
     if (const BenchRow* a = row_of(r, 'A'), *b = row_of(r, 'B'); a && b) {
         static const ReportColumn load = {"load_s", "", "%.4g", &BenchRow::load_s, false, true};
-        out << "| | | load_s | " << spread(load, a->load_s) << " | " << spread(load, b->load_s) << " |";
+        out << "| | | load_s | " << spread(load, *a) << " | " << spread(load, *b) << " |";
         write_verdict(out, verdict_of(r, *a, "load_s"));
     }
     for (const BenchRow& a : r.rows) {
         const BenchRow* b = a.side == 'A' ? row_of(r, 'B', &a) : nullptr;
         if (b == nullptr) continue;
         for (const ReportColumn* c : used_columns(r)) {
-            out << "| " << a.sequences << " | " << a.depth << " | " << c->name << " | "
-                << spread(*c, a.*c->figure) << " | " << spread(*c, b->*c->figure) << " |";
+            out << "| " << a.sequences << " | " << a.depth << " | " << c->name << " | " << spread(*c, a)
+                << " | " << spread(*c, *b) << " |";
             write_verdict(out, verdict_of(r, a, c->name));
         }
         out << "| " << a.sequences << " | " << a.depth << " | peak memory | " << mib(a.peak_bytes) << " | "
@@ -177,6 +182,8 @@ void write_notes(std::ostringstream& out, const CompareReport& r) {
 
 std::string report_table(const CompareReport& r) {
     std::ostringstream out;
+    if (r.header.is_object() && r.header.contains("interrupted"))
+        out << "**Interrupted: " << text_at(r.header, "interrupted") << ".**\n\n";
     write_sides(out, r);
     if (compares(r))
         write_comparison(out, r);

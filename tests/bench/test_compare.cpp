@@ -153,6 +153,51 @@ class TestCompare : public QObject {
         }
     }
 
+    // Stopped behind the first of two rows and one run of the next: 2 sides × 3 repeats × 2 rows are 12.
+    void what_was_measured_before_a_stop_is_told() {
+        CompareOptions o = small("llama-gqa-tied", "llama-biases-f16");
+        std::size_t samples = 0;
+        const auto progress = [&](const CompareProgress& p) {
+            samples = 0;
+            for (const BenchRow& row : p.report->rows)
+                samples += row.ttft_s.samples.size();
+        };
+        try {
+            run_compare(o, progress, [&] { return samples >= 7; });
+            QFAIL("it was not stopped");
+        } catch (const CompareStopped& stop) {
+            QCOMPARE(stop.kind(), ErrorKind::cancelled);
+            const CompareReport& r = *stop.so_far;
+            QCOMPARE(r.header["interrupted"].get<std::string>(), "7 of 12 timed runs were done");
+            QVERIFY(r.header.contains("ended") && r.header["order"] == "ABBAAB");
+            QVERIFY(order_of(r, 1) == "ABBAAB" && order_of(r, 2) == "A");
+            QCOMPARE(r.first_differences.size(), 1U);
+            QVERIFY(!r.verdicts.empty());
+            for (const Verdict& v : r.verdicts)
+                QVERIFY2(v.sequences == 1 || v.figure == "load_s", v.figure.c_str());
+            const std::string text = report_table(r);
+            QVERIFY2(text.starts_with("**Interrupted: 7 of 12 "), text.c_str());
+            QVERIFY2(text.find("not run") != std::string::npos, text.c_str());
+            QCOMPARE(report_json(read_report(report_json(r), "r.json")).dump(), report_json(r).dump());
+        }
+    }
+
+    void a_stop_before_b_was_loaded_says_so() {
+        CompareOptions o = small("llama-gqa-tied", "llama-biases-f16");
+        o.stay_loaded = false;
+        bool measured = false;
+        try {
+            run_compare(
+                o, [&](const CompareProgress& p) { measured = !p.report->rows[0].ttft_s.samples.empty(); },
+                [&] { return measured; });
+            QFAIL("it was not stopped");
+        } catch (const CompareStopped& stop) {
+            QCOMPARE(stop.so_far->header["residency"].get<std::string>(), "loaded in turn");
+            const std::string text = report_table(*stop.so_far);
+            QVERIFY2(text.find("B: llama-biases-f16, not loaded yet") != std::string::npos, text.c_str());
+        }
+    }
+
     void the_header_has_no_path() {
         const CompareReport r = run_compare(small("llama-gqa-tied"), {}, {});
         const std::string text = report_json(r).dump() + report_markdown(r) + report_csv(r);

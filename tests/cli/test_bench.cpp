@@ -2,8 +2,9 @@
 #include <QDir>
 #include <QTemporaryDir>
 #include <QTest>
+
 #include <algorithm>
-#include <fstream>
+#include <csignal>
 
 #include "cli/cli.h"
 #include "support/registry.h"
@@ -144,6 +145,32 @@ class TestBench : public QObject {
         QCOMPARE(run.code, 2);
         QCOMPARE(file_bytes(json), QByteArray("older"));
         QCOMPARE(QDir(folder.path()).entryList(QDir::Files), QStringList{"r.json"});
+    }
+
+    // An interruption during a long run: what was measured, marked, and the exit code of CLI.md. How soon the
+    // first run is done depends on the machine, so the signal comes later until there was one.
+    void an_interrupted_benchmark_prints_what_it_measured() {
+        for (const int wait_ms : {2000, 10000, 60000}) {
+            Run run;
+            QProcess process;
+            process.start(cli_program(),
+                          {"bench", "--model", tiny_model(), "--prompt-tokens", "4", "--output-tokens", "2",
+                           "--sequences", "1", "--repeats", "1000000", "--pause", "0", "--json"});
+            QVERIFY(process.waitForStarted());
+            QVERIFY(!process.waitForFinished(wait_ms));
+            kill(pid_t(process.processId()), SIGINT);
+            finish(process, run);
+            QVERIFY2(run.code == 130 && run.err.count('\n') == 1 && run.err.startsWith("recto-cli: "),
+                     run.all().c_str());
+            if (run.out.isEmpty()) continue;
+            const Json report = Json::parse(run.out.toStdString());
+            const auto done = report["rows"][0]["ttft_s"]["samples"].size();
+            QVERIFY(done > 0);
+            QCOMPARE(report["header"]["interrupted"].get<std::string>(),
+                     std::to_string(done) + " of 1000000 timed runs were done");
+            return;
+        }
+        QFAIL("no run was done within a minute");
     }
 
     // A row that does not fit the context is refused with the numbers (config.json of the model: 512).

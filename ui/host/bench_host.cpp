@@ -55,6 +55,10 @@ void BenchHost::run(const BenchRequest& request) {
             [this] { return stop_wanted_.load(); });
         last.report = std::make_shared<const CompareReport>(std::move(report));
         last.progress.fraction = 1;
+    } catch (const CompareStopped& e) {
+        last.stopped = true;
+        last.error_kind = e.kind();
+        last.report = e.so_far;  // says of itself that it was interrupted
     } catch (const Error& e) {
         last.stopped = e.kind() == ErrorKind::cancelled;
         if (!last.stopped) last.error = e.what();
