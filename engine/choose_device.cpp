@@ -1,9 +1,27 @@
 #include "engine/choose_device.h"
 
 #include <cctype>
+#include <charconv>
 #include <filesystem>
+#include <string_view>
+
+#include "kernels/error.h"
 
 namespace recto {
+
+DeviceChoice parse_device(const std::string& text, const std::string& name) {
+    constexpr std::string_view card = "cuda", numbered = "cuda:";
+    if (text == "auto") return {};
+    if (text == "cpu") return {DeviceChoice::cpu};
+    if (text == card) return {DeviceChoice::card};
+    if (text.starts_with(numbered)) {
+        int ordinal = 0;
+        const char* end = text.data() + text.size();
+        const auto [rest, failure] = std::from_chars(text.data() + numbered.size(), end, ordinal);
+        if (failure == std::errc() && rest == end && ordinal >= 0) return {DeviceChoice::card, ordinal};
+    }
+    throw Error(ErrorKind::argument, name + " must be auto, cpu, cuda or cuda:N, got " + text);
+}
 
 bool nvidia_card_present() {
     constexpr std::string_view prefix =

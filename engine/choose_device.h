@@ -1,4 +1,4 @@
-// Which device serves when the person leaves the choice to the program.
+// Which device serves: what a setting names, or the program's choice.
 #pragma once
 #include <memory>
 #include <string>
@@ -6,6 +6,14 @@
 #include "kernels/backend.h"
 
 namespace recto {
+
+struct DeviceChoice {
+    enum Kind { automatic, cpu, card } kind = automatic;
+    int ordinal = 0;  // of a card
+};
+
+// "auto", "cpu", "cuda" or "cuda:N". Error(argument) that calls the setting by `name`.
+DeviceChoice parse_device(const std::string& text, const std::string& name);
 
 // Whether the system shows an NVIDIA card, usable or not.
 bool nvidia_card_present();

@@ -2,33 +2,24 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <unordered_map>
 
+#include "engine/choose_device.h"
 #include "kernels/error.h"
 
 namespace recto {
 namespace {
 
 std::shared_ptr<Backend> backend_for(const LlmOptions& o) {
-    if (o.device == "auto" || o.device == "cpu") {
+    const DeviceChoice device = parse_device(o.device, "device");
+    if (device.kind != DeviceChoice::card) {
         CpuOptions cpu;
         cpu.threads = o.threads;
         return make_cpu_backend(cpu);
     }
-    const std::string_view device = o.device;
-    int ordinal = 0;
-    bool known = device.starts_with("cuda");
-    if (known && device.size() > 4) {
-        const char* end = device.data() + device.size();
-        const auto [rest, failure] =
-            std::from_chars(device.data() + std::min<std::size_t>(5, device.size()), end, ordinal);
-        known = device[4] == ':' && failure == std::errc() && rest == end && ordinal >= 0;
-    }
-    if (!known) throw Error(ErrorKind::argument, "device must be auto, cpu, cuda or cuda:N, got " + o.device);
     std::string why;
-    if (auto backend = make_cuda_backend({ordinal, {}}, why)) return backend;
+    if (auto backend = make_cuda_backend({device.ordinal, {}}, why)) return backend;
     throw Error(ErrorKind::runtime, "device " + o.device + ": " + why);
 }
 

@@ -9,6 +9,7 @@
 #include "app/cli/result_file.h"
 #include "engine/bench/compare.h"
 #include "engine/bench/compare_report.h"
+#include "engine/choose_device.h"
 #include "kernels/error.h"
 
 namespace recto::cli {
@@ -72,9 +73,7 @@ CompareOptions compare_options(const BenchCommand& o) {
     const bool settings = !(o.against_dtype + o.against_activations + o.against_kv_cache_dtype).empty();
     if (!o.against.empty() || settings) options.b = side_of(other);
     options.make_backend = [&o] { return make_backend(o.common); };
-    if (o.common.device.rfind("cuda:", 0) == 0)
-        options.cuda_ordinal =
-            std::atoi(o.common.device.c_str() + 5);  // make_backend() refuses what is no number
+    options.cuda_ordinal = parse_device(o.common.device, "--device").ordinal;
     options.command_line = repeat_command(options, o.common.device, o.common.threads);
     return options;
 }

@@ -140,24 +140,10 @@ std::filesystem::path model_path(const CommonOptions& o) {
 }
 
 std::shared_ptr<Backend> make_backend(const CommonOptions& o) {
-    const bool wants_card = o.device.rfind("cuda", 0) == 0;
-    if (!wants_card && o.device != "auto" && o.device != "cpu")
-        throw Error(ErrorKind::argument, "--device must be auto, cpu, cuda or cuda:N, got " + o.device);
-    if (wants_card) {
-        int ordinal = 0;
-        if (o.device.size() > 4) {
-            std::size_t used = 0;
-            try {
-                ordinal = std::stoi(o.device.substr(5), &used);
-            } catch (const std::exception&) {
-                used = 0;
-            }
-            if (o.device[4] != ':' || used == 0 || used + 5 != o.device.size() || ordinal < 0)
-                throw Error(ErrorKind::argument,
-                            "--device must be cuda or cuda:N with a number N, got " + o.device);
-        }
+    const DeviceChoice device = parse_device(o.device, "--device");
+    if (device.kind == DeviceChoice::card) {
         std::string why;
-        auto backend = make_cuda_backend({ordinal, o.max_arch}, why);
+        auto backend = make_cuda_backend({device.ordinal, o.max_arch}, why);
         if (!backend) throw Error(ErrorKind::runtime, "--device " + o.device + ": " + why);
         expect_batch_invariance(o, *backend);
         return backend;
@@ -165,7 +151,8 @@ std::shared_ptr<Backend> make_backend(const CommonOptions& o) {
     CpuOptions cpu;
     cpu.threads = o.threads;
     std::string notice;
-    auto backend = o.device == "cpu" ? make_cpu_backend(cpu) : make_automatic_backend(cpu, notice);
+    auto backend =
+        device.kind == DeviceChoice::cpu ? make_cpu_backend(cpu) : make_automatic_backend(cpu, notice);
     if (!notice.empty()) std::cerr << "recto-cli: " << notice << '\n';
     if (o.cpu_offload_gib > 0 && backend->device().kind == "cpu")
         throw Error(ErrorKind::argument,

@@ -14,6 +14,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "engine/choose_device.h"
+#include "kernels/error.h"
 #include "ui/icons.h"
 #include "ui/language.h"
 #include "ui/main_window.h"
@@ -63,6 +65,23 @@ int count_of(const QCommandLineParser& parser, const QString& name) {
     print_error(
         QStringLiteral("--%1: expected a number of at least 1, found \"%2\"").arg(name, parser.value(name)));
     std::exit(2);
+}
+
+// A device that was asked for is used, or nothing starts: a window that cannot load would only hide why.
+// Exits with 2 where the name is wrong, with 1 where the device is not there.
+void require_device(const QString& name) {
+    using namespace recto;
+    try {
+        const DeviceChoice device = parse_device(name.toStdString(), "--device");
+        if (device.kind != DeviceChoice::card) return;
+        std::string why;
+        if (make_cuda_backend({device.ordinal, {}}, why)) return;
+        print_error(QStringLiteral("--device %1: %2").arg(name, QString::fromStdString(why)));
+        std::exit(1);
+    } catch (const Error& error) {
+        print_error(QString::fromStdString(error.what()));
+        std::exit(error.kind() == ErrorKind::argument ? 2 : 1);
+    }
 }
 
 Arguments read_arguments(const QCoreApplication& app) {
@@ -137,6 +156,7 @@ int main(int argc, char** argv) {
     const int end_signals = block_end_signals();
     QApplication app(argc, argv);
     const Arguments arguments = read_arguments(app);
+    require_device(arguments.load.device);
     app.setApplicationDisplayName(QStringLiteral("Recto"));
     app.setWindowIcon(app_icon());
 

@@ -17,21 +17,19 @@ namespace {
 
 // `notice`: why a card that is there is not used, where the choice was left to us.
 std::shared_ptr<Backend> make_backend(const ModelRequest& request, std::string& notice) {
-    const std::string& device = request.device;
-    if (device.starts_with("cuda")) {
-        const int ordinal = device.size() > 5 ? std::atoi(device.c_str() + 5) : 0;
+    const DeviceChoice device = parse_device(request.device, "device");
+    if (device.kind == DeviceChoice::card) {
         std::string why;
-        std::shared_ptr<Backend> backend = make_cuda_backend({ordinal, {}}, why);
+        std::shared_ptr<Backend> backend = make_cuda_backend({device.ordinal, {}}, why);
         // Never a silent fall to the CPU: the person asked for the card.
-        if (!backend) throw Error(ErrorKind::runtime, "The device " + device + " cannot be used: " + why);
+        if (!backend)
+            throw Error(ErrorKind::runtime, "The device " + request.device + " cannot be used: " + why);
         return backend;
     }
-    if (device != "auto" && device != "cpu")
-        throw Error(ErrorKind::argument, "device must be auto, cpu, cuda or cuda:N, got " + device);
     CpuOptions cpu;
     cpu.threads = request.threads;
     cpu.share_with_window = true;
-    if (device == "auto") return make_automatic_backend(cpu, notice);
+    if (device.kind == DeviceChoice::automatic) return make_automatic_backend(cpu, notice);
     return make_cpu_backend(cpu);
 }
 
@@ -157,8 +155,7 @@ BenchRunner real_bench_runner() {
         device.device = request.device;
         device.threads = request.threads;
         options.make_backend = [device] { return announced_backend(device); };
-        const std::size_t colon = request.device.find(':');
-        if (colon != std::string::npos) options.cuda_ordinal = std::atoi(request.device.c_str() + colon + 1);
+        options.cuda_ordinal = parse_device(request.device, "device").ordinal;
         options.command_line = repeat_command(options, request.device, request.threads);
         return run_compare(options, progress, cancelled);
     };
