@@ -58,7 +58,7 @@ Json describe(const ModelSource& source, const DeviceInfo& device, const LoadOpt
             {"tied_embedding", c.tied_embedding},
             {"tokenizer", tokenizer},
             {"chat_template", template_info},
-            {"activations", activations_name(settle_activations(device, load))},
+            {"activations", activations_name(settle_activations(device, load, source))},
             {"memory",
              {{"weight_bytes", m.weight_bytes},
               {"workspace_bytes", m.workspace_bytes},

@@ -88,6 +88,9 @@ class ModelSource {
 // A GGUF file, or a Hugging Face folder (config.json + safetensors). Pickles are refused with how to convert.
 std::unique_ptr<ModelSource> open_model(const std::filesystem::path& path);
 
+// Whether kernels will meet quantized weights: of a quantization's method, or of a GGUF block type.
+bool has_quantized_weights(const ModelSource& source);
+
 // "org/name" → the snapshot folder in the Hugging Face cache (HF_HUB_CACHE, HF_HOME, ~/.cache/huggingface/hub);
 // anything that exists on disk is returned as it is. Error(input) says where it looked.
 std::filesystem::path resolve_model(const std::string& name);

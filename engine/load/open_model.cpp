@@ -66,6 +66,12 @@ std::unique_ptr<ModelSource> open_model(const fs::path& path) {
     return open_gguf(path);
 }
 
+bool has_quantized_weights(const ModelSource& source) {
+    // A GGUF whose larger part is dense calls itself so, and may still hold block types.
+    return source.quantization_method() != "none" ||
+           std::ranges::any_of(source.tensors(), [](const TensorInfo& t) { return t.form.has_value(); });
+}
+
 TokenizerFiles open_tokenizer_files(const fs::path& path) {
     require_existing(path);
     std::error_code error;

@@ -286,6 +286,12 @@ Activations settle_activations(const DeviceInfo& device, const LoadOptions& opti
     return *device.eight_bit;
 }
 
+Activations settle_activations(const DeviceInfo& device, const LoadOptions& options,
+                               const ModelSource& source) {
+    const Activations asked = settle_activations(device, options);
+    return has_quantized_weights(source) ? asked : Activations::floating;
+}
+
 std::shared_ptr<const Model> load_model(const std::filesystem::path& path, std::shared_ptr<Backend> backend,
                                         const LoadOptions& options,
                                         const std::function<void(const LoadProgress&)>& progress,
@@ -304,7 +310,7 @@ std::shared_ptr<const Model> load_model(const std::filesystem::path& path, std::
     const bool exact = options.dtype == ModelDType::f32;
     const DeviceInfo device = model->backend->device();
     const bool on_cpu = device.kind == "cpu";
-    model->activations = settle_activations(device, options);
+    model->activations = settle_activations(device, options, *source);
     model->activation_dtype = model->backend->activation_dtype(wanted_dtype(*source, options.dtype));
     model->kv_dtype = exact    ? DType::f32
                       : on_cpu ? options.dtype == ModelDType::bf16 ? DType::bf16 : DType::f16

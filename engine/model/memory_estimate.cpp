@@ -76,18 +76,12 @@ WeightSizes weight_sizes(const ModelSource& source, bool card, bool exact) {
     return sizes;
 }
 
-bool quantized(const ModelSource& source) {
-    return std::ranges::any_of(source.tensors(), [](const TensorInfo& t) {
-        return t.type != "F32" && t.type != "F16" && t.type != "BF16";
-    });
-}
-
 // What packing will say; of weights whose parts are of unlike types perhaps less.
 ProductNeeds product_needs(const ModelSource& source, const DeviceInfo& device, const LoadOptions& options) {
     ProductNeeds needs;
     if (options.dtype == ModelDType::f32) return needs;  // plain kernels
     const ModelConfig& c = source.config();
-    const bool grouped = quantized(source);
+    const bool grouped = has_quantized_weights(source);
     const bool eight =
         grouped && options.activations == ActivationMode::eight && device.eight_bit.has_value();
     const std::int64_t q = std::int64_t(c.heads) * c.head_dim, kv = std::int64_t(c.kv_heads) * c.head_dim;

@@ -84,8 +84,12 @@ struct Model {
     double load_seconds = 0;
 };
 
-// What a model loaded so makes of its activations. Error(argument) where the device has no 8-bit ones.
+// What activations become where they meet quantized weights. Error(argument) where the device has no 8-bit
+// ones.
 Activations settle_activations(const DeviceInfo& device, const LoadOptions& options);
+// The same for one model: floating where it has no quantized weights, whatever was asked for.
+Activations settle_activations(const DeviceInfo& device, const LoadOptions& options,
+                               const ModelSource& source);
 
 // Error(cancelled) when the flag is set; memory is returned. Error(memory) says needed, free and what would
 // fit.

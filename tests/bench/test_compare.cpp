@@ -112,13 +112,26 @@ class TestCompare : public QObject {
     }
 
     void differing_settings_are_named() {
-        CompareOptions o = small("llama-gqa-tied", "llama-gqa-tied");
+        CompareOptions o = small("../quantized/awq-gemm-llama", "../quantized/awq-gemm-llama");
         o.b->load.activations = ActivationMode::floating;
         o.b->engine.block_size = 32;
-        const auto names =
-            run_compare(o, {}, {}).header["differing_settings"].get<std::vector<std::string>>();
+        const auto header = run_compare(o, {}, {}).header;
+        const auto names = header["differing_settings"].get<std::vector<std::string>>();
         QVERIFY(std::find(names.begin(), names.end(), "activations") != names.end());
         QVERIFY(std::find(names.begin(), names.end(), "block_size") != names.end());
+        QVERIFY(header["sides"]["A"]["activations"] == "int8" &&
+                header["sides"]["B"]["activations"] == "floating");
+    }
+
+    // 8-bit activations are for quantized weights (CLI.md, --activations): where there are none, none are
+    // used.
+    void activations_are_those_in_use() {
+        CompareOptions o = small("llama-gqa-tied", "llama-gqa-tied");
+        o.a.load.activations = ActivationMode::eight;
+        o.b->load.activations = ActivationMode::floating;
+        const auto header = run_compare(o, {}, {}).header;
+        QCOMPARE(header["activations"].get<std::string>(), "floating");
+        QVERIFY(header["differing_settings"].empty());
     }
 
     void progress_fills_the_table() {

@@ -33,6 +33,7 @@ class TestInspect : public QObject {
         QVERIFY(j["quantization"].get<std::string>().find("Q4_1") != std::string::npos);
         QVERIFY(j["tokenizer"].get<std::string>().find("smollm") != std::string::npos);
         QVERIFY(!j["chat_template"].is_null());
+        QCOMPARE(j["activations"].get<std::string>(), "int8");  // CLI.md: 8 on the CPU
         const Json& m = j["memory"];
         // 30 layers × K and V × 3 heads × 64 × FP16.
         QCOMPARE(m["kv_bytes_per_token"].get<long long>(), 23040LL);
@@ -66,6 +67,8 @@ class TestInspect : public QObject {
         // config.json of the model
         QVERIFY(j["layers"] == 2 && j["hidden"] == 64 && j["vocab"] == 259 && j["max_position"] == 512);
         QVERIFY(j["tokenizer"].is_null() && j["chat_template"].is_null());
+        // Its weights are float32 ("torch_dtype"): there is nothing that 8-bit activations could meet.
+        QCOMPARE(j["activations"].get<std::string>(), "floating");
         QVERIFY(!j.contains("tensors"));
     }
 
