@@ -163,7 +163,7 @@ void add_perplexity(CLI::App& app, int& code) {
     command->add_option("--file", options->file, "the text, UTF-8")->required();
     command
         ->add_option("--context", options->context,
-                     "tokens a window; left out: 2048, or the model's context if that is shorter")
+                     "tokens a window; left out: 2048, or the context of a model that has less")
         ->check(CLI::Range(2, 1 << 24));
     command->add_option("--against", options->against, "model B, compared with --model on the same tokens");
     command->add_option("--against-dtype", options->against_dtype, "--dtype of B where it differs")

@@ -41,7 +41,7 @@ struct QualityReport {
 };
 
 struct QualityOptions {
-    int context = 0;        // tokens a window; 0: 2,048, or the model's context if that is shorter
+    int context = 0;        // tokens a window; 0: 2,048, or the shortest model's context below it
     std::int32_t bos = -1;  // ≥ 0: every window begins with it
     SequenceLogitsOptions logits;
     // Columns of the logits that both models know; 0: all. Ids beyond it are never in `text`.

@@ -151,6 +151,20 @@ class TestPerplexity : public QObject {
         QCOMPARE(without.windows, 5);
     }
 
+    // config.json: 512 positions in one, 128 in the other.
+    void windows_fit_the_shorter_context_of_two_models() {
+        const auto longer = load_exact(tiny("llama-gqa-tied").toStdString());
+        const auto shorter = load_exact(RECTO_TEST_DATA "/model/quantized/awq-gemm-llama");
+        const std::vector<std::int32_t> ids(300, 7);
+        QualityOptions common;
+        common.common_vocab = std::min(longer->config.vocab, shorter->config.vocab);
+        QCOMPARE(measure_quality(longer, nullptr, ids, {}).a.context, 512);
+        for (const auto& [a, b] : {std::pair(longer, shorter), std::pair(shorter, longer)}) {
+            const QualityReport r = measure_quality(a, b, ids, common);
+            QVERIFY(r.a.context == 128 && r.b.context == 128 && r.a.windows == 3);
+        }
+    }
+
     void refuses_by_name_what_cannot_be_measured() {
         const auto a = load_exact(tiny("llama-gqa-tied").toStdString());
         const auto wider = load_exact(tiny("llama-untied-bf16").toStdString());
