@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "app/cli/common.h"
+#include "app/cli/other_side.h"
 #include "app/cli/result_file.h"
 #include "engine/bench/compare.h"
 #include "engine/bench/compare_report.h"
@@ -17,7 +18,7 @@ namespace {
 
 struct BenchCommand {
     CommonOptions common;
-    std::string against, against_dtype, against_activations, against_kv_cache_dtype;
+    OtherSide against;
     BenchOptions bench;
     std::string json_file, csv_file;
     bool markdown = false;
@@ -64,14 +65,8 @@ CompareOptions compare_options(const BenchCommand& o) {
     options.workload = o.bench;
     options.stay_loaded = !o.in_turn;
     options.a = side_of(o.common);
-    CommonOptions other = o.common;
-    other.quantization = "auto";  // --quantization speaks of --model
-    if (!o.against.empty()) other.model = o.against;
-    if (!o.against_dtype.empty()) other.dtype = o.against_dtype;
-    if (!o.against_activations.empty()) other.activations = o.against_activations;
-    if (!o.against_kv_cache_dtype.empty()) other.kv_cache_dtype = o.against_kv_cache_dtype;
-    const bool settings = !(o.against_dtype + o.against_activations + o.against_kv_cache_dtype).empty();
-    if (!o.against.empty() || settings) options.b = side_of(other);
+    if (!o.against.model.empty() || o.against.differs())
+        options.b = side_of(options_of_b(o.common, o.against));
     options.make_backend = [&o] { return make_backend(o.common); };
     options.cuda_ordinal = parse_device(o.common.device, "--device").ordinal;
     options.command_line = repeat_command(options, o.common.device, o.common.threads);
@@ -128,16 +123,8 @@ void add_bench(CLI::App& app, int& code) {
                      "write the report as JSON; without a file, to standard output")
         ->expected(0, 1)
         ->default_str("-");
-    command->add_option("--against", options->against, "model B; runs go A B B A A B…");
-    command->add_option("--against-dtype", options->against_dtype, "--dtype of B, if another")
-        ->check(CLI::IsMember({"auto", "float16", "bfloat16", "float32"}));
-    command
-        ->add_option("--against-activations", options->against_activations, "--activations of B, if another")
-        ->check(CLI::IsMember({"auto", "16", "8"}));
-    command
-        ->add_option("--against-kv-cache-dtype", options->against_kv_cache_dtype,
-                     "--kv-cache-dtype of B, if another")
-        ->check(CLI::IsMember({"auto", "float32", "float16", "bfloat16", "fp8"}));
+    add_other_side_options(*command, options->against, "model B; runs go A B B A A B…");
+    add_other_side_kv_option(*command, options->against);
     command->add_option("--prompt-tokens", options->bench.prompt_tokens, "tokens a prompt (128)");
     command->add_option("--output-tokens", options->bench.output_tokens, "tokens an output (100)");
     command->add_option("--sequences", options->bench.sequences, "sequences at a time (1,8,64)")

@@ -175,10 +175,14 @@ LoadOptions load_options(const CommonOptions& o) {
     if (o.dtype == "bfloat16") load.dtype = ModelDType::bf16;
     if (o.activations == "8") load.activations = ActivationMode::eight;
     if (o.activations == "16") load.activations = ActivationMode::floating;
-    if (load.dtype == ModelDType::f32 && load.activations == ActivationMode::eight)
-        throw Error(
-            ErrorKind::argument,
-            "--dtype float32 means FP32 activations, got --activations 8 beside it; leave one of them out");
+    if (load.dtype == ModelDType::f32 && load.activations == ActivationMode::eight) {
+        const bool of_a = o.dtype_option != CommonOptions().dtype_option &&
+                          o.activations_option == CommonOptions().activations_option;
+        throw Error(ErrorKind::argument,
+                    o.dtype_option + " float32 means FP32 activations, got " + o.activations_option + " 8 " +
+                        (of_a ? "of model A, which holds for B too; add --against-activations 16"
+                              : "beside it; leave one of them out"));
+    }
     return load;
 }
 

@@ -40,6 +40,8 @@ struct CommonOptions {
     std::string quantization = "auto";
     std::string dtype = "auto";
     std::string activations = "auto";
+    // The options that set the two, for messages: model B has its own.
+    std::string dtype_option = "--dtype", activations_option = "--activations";
     std::string kv_cache_dtype = "auto";
     bool batch_invariant = false;
     bool json = false;

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "app/cli/common.h"
+#include "app/cli/other_side.h"
 #include "engine/bench/perplexity.h"
 #include "kernels/error.h"
 
@@ -13,25 +14,21 @@ namespace {
 
 struct PerplexityCommand {
     CommonOptions common;
-    std::string file, against, against_dtype, against_activations;
+    std::string file;
+    OtherSide against;
     int context = 0;
 };
 
 // Model B, with the settings of A except for what was asked to differ; null without one.
 std::shared_ptr<const Model> load_other(const PerplexityCommand& o, const std::shared_ptr<Backend>& backend) {
-    if (o.against.empty()) {
-        if (!o.against_dtype.empty() || !o.against_activations.empty())
+    if (o.against.model.empty()) {
+        if (o.against.differs())
             throw Error(ErrorKind::argument,
                         "--against-dtype and --against-activations say how model B is run; name it by "
                         "--against");
         return nullptr;
     }
-    CommonOptions b = o.common;
-    b.model = o.against;
-    b.quantization = "auto";
-    if (!o.against_dtype.empty()) b.dtype = o.against_dtype;
-    if (!o.against_activations.empty()) b.activations = o.against_activations;
-    return load(b, backend);
+    return load(options_of_b(o.common, o.against), backend);
 }
 
 const Tokenizer& tokenizer_of(const Model& model) {
@@ -165,13 +162,7 @@ void add_perplexity(CLI::App& app, int& code) {
         ->add_option("--context", options->context,
                      "tokens a window; left out: 2048, or the context of a model that has less")
         ->check(CLI::Range(2, 1 << 24));
-    command->add_option("--against", options->against, "model B, compared with --model on the same tokens");
-    command->add_option("--against-dtype", options->against_dtype, "--dtype of B where it differs")
-        ->check(CLI::IsMember({"auto", "float16", "bfloat16", "float32"}));
-    command
-        ->add_option("--against-activations", options->against_activations,
-                     "--activations of B where it differs")
-        ->check(CLI::IsMember({"auto", "16", "8"}));
+    add_other_side_options(*command, options->against, "model B, compared with --model on the same tokens");
     add_common_options(*command, options->common);
     command->callback([options, &code] { code = run(*options); });
 }

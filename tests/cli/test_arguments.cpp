@@ -265,6 +265,13 @@ class TestArguments : public QObject {
         plain(bench + QStringList{"--output-tokens", "0"}, {"output", "0"});
         plain(bench + QStringList{"--repeats", "0"}, {"repeats", "1", "0"});
         plain(bench + QStringList{"--depth", "-1"}, {"depth", "0", "-1"});
+        // Model B's options by B's names.
+        plain(bench + QStringList{"--activations", "8", "--against-dtype", "float32"},
+              {"--against-dtype float32", "--activations 8", "--against-activations 16"});
+        plain(bench + QStringList{"--dtype", "float32", "--against-activations", "8"},
+              {"--dtype float32", "--against-activations 8"});
+        plain(bench + QStringList{"--against-dtype", "float32", "--against-activations", "8"},
+              {"--against-dtype float32", "--against-activations 8"});
     }
     void bad_value_is_refused_with_range_and_value() {
         QFETCH(QStringList, arguments);
