@@ -162,6 +162,7 @@ void add_names(QuantizationConfig& q, std::vector<ModulePattern>& list,
 struct GroupSettings {
     std::optional<std::int64_t> bits, group_size;
     std::optional<bool> symmetric;
+    bool act_order = false;
 };
 
 GroupSettings preset(const std::string& name, const std::string& label) {
@@ -169,6 +170,19 @@ GroupSettings preset(const std::string& name, const std::string& label) {
     if (name == "W4A16_ASYM") return {4, 128, false};
     if (name == "W8A16") return {8, -1, true};
     unsupported(label, "the compressed-tensors preset " + shown(name));
+}
+
+// Whether inputs are put into groups in another order than theirs, so that a tensor must say which. "weight"
+// and "static" only order the quantizer's work.
+bool scatters_groups(const JsonObject& weights, const std::string& label) {
+    const Json* order = weights.find("actorder");
+    if (order == nullptr) return false;
+    if (order->is_boolean()) return order->get<bool>();
+    const auto said = lower(weights.text("actorder").value_or(""));
+    if (one_of(said, {"group", "dynamic"})) return true;
+    if (!one_of(said, {"weight", "static"}))
+        unsupported(label, "the compressed-tensors actorder " + shown(said));
+    return false;
 }
 
 GroupSettings read_group(const std::string& name, const JsonObject& group, QuantizationConfig& q) {
@@ -189,7 +203,7 @@ GroupSettings read_group(const std::string& name, const JsonObject& group, Quant
         unsupported(q.label, "the compressed-tensors strategy " + shown(*strategy));
     if (const Json* targets = group.find("targets")) add_names(q, q.targets, target_list(*targets, q.label));
     GroupSettings settings{weights->integer("num_bits").value_or(8), weights->integer("group_size"),
-                           weights->boolean("symmetric").value_or(true)};
+                           weights->boolean("symmetric").value_or(true), scatters_groups(*weights, q.label)};
     if (strategy && *strategy == "channel") settings.group_size = -1;
     return settings;
 }
@@ -226,6 +240,7 @@ void read_compressed(const JsonObject& object, QuantizationConfig& q) {
         if (all->bits != one.bits) all->bits.reset();
         if (all->group_size != one.group_size) all->group_size.reset();
         if (all->symmetric != one.symmetric) all->symmetric.reset();
+        all->act_order = all->act_order && one.act_order;
     }
     q.bits.reset();
     q.group_size.reset();
@@ -233,6 +248,7 @@ void read_compressed(const JsonObject& object, QuantizationConfig& q) {
     set_bits(q, all->bits, true, "compressed-tensors");
     set_group_size(q, all->group_size);
     q.symmetric = all->symmetric;
+    q.act_order = all->act_order;
 }
 
 QuantizationConfig read_object(const JsonObject& object) {

@@ -42,7 +42,7 @@ struct QuantizationConfig {
     std::optional<quantized::Layout> awq_layout;
     bool gptq_v2 = false;
     std::optional<bool> symmetric;
-    bool act_order = false;
+    bool act_order = false;         // of every group of settings: a tensor says which input is in which group
     bool quantized_head = false;    // GPTQ lm_head
     bool sound_zero_points = true;  // the packer is known to keep a zero point of 0 apart from its neighbours
     std::vector<ModulePattern> targets;  // compressed-tensors

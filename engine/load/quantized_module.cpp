@@ -289,6 +289,11 @@ class Finder {
             expect_dtype(*m.shape, {"I64", "I32"});
             expect_shape(*m.shape, {2});
         }
+        // Without it the groups would be read as they lie, and nobody told. Embeddings have none: their
+        // quantizer knows no order of inputs.
+        const bool embedding = module_.find("embed") != std::string::npos;
+        if (config_.act_order && !embedding && m.tensors.file_groups() > 1)
+            (void)required("weight_g_idx", "weight_packed");
         set_order(m, "weight_g_idx");
         finish(m);
         return m;

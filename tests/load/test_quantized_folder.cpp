@@ -376,6 +376,29 @@ class TestQuantizedFolder : public QObject {
         folder.check_refused("model.safetensors", said.toStdString());
     }
 
+    // compressed-tensors' "actorder": "group" and its older and newer names say that weight_g_idx tells each
+    // input's group (quant_args.py, ActivationOrdering). Rows of one group need none.
+    void a_promised_order_of_inputs_must_be_there() {
+        const std::string down = "model.layers.0.mlp.down_proj";  // the only one of two groups
+        for (const Json& order : {Json("group"), Json("dynamic"), Json("Group"), Json(true)}) {
+            Folder folder = Folder::compressed();
+            folder.settings()["config_groups"]["group_0"]["weights"]["actorder"] = order;
+            folder.check_refused("model.safetensors",
+                                 "down_proj.weight_g_idx is missing, which belongs beside");
+            folder.set_order(down, 64);
+            folder.tensors[down + ".weight_g_idx"] = folder.tensors.extract(down + ".g_idx").mapped();
+            folder.check_warnings({});
+        }
+        for (const Json& order : {Json("weight"), Json("static"), Json(false), Json()}) {
+            Folder folder = Folder::compressed();
+            folder.settings()["config_groups"]["group_0"]["weights"]["actorder"] = order;
+            folder.check_warnings({});
+        }
+        Folder folder = Folder::compressed();
+        folder.settings()["config_groups"]["group_0"]["weights"]["actorder"] = "sideways";
+        folder.check_refused("config.json", "the compressed-tensors actorder \"sideways\"");
+    }
+
     void refuses_contents_that_lie() {
         Folder folder = Folder::gptq();
         const std::string down = "model.layers.0.mlp.down_proj";
