@@ -1,5 +1,6 @@
 #include "engine/load/folder_source.h"
 
+#include <algorithm>
 #include <map>
 
 #include "engine/load/folder_config.h"
@@ -11,6 +12,7 @@
 #include "engine/load/row_range.h"
 #include "engine/load/stored_rows.h"
 #include "engine/load/tokenizer_folder.h"
+#include "engine/load/unused_tensors.h"
 
 namespace recto {
 
@@ -98,7 +100,11 @@ class FolderSource final : public ModelSource {
     }
 
     std::string quantization_method() const override { return method_name(modules_->method()); }
-    std::vector<std::string> warnings() const override { return modules_->warnings(); }
+    std::vector<std::string> warnings() const override {
+        std::vector<std::string> all = modules_->warnings();
+        if (std::string note = unused_note(); !note.empty()) all.push_back(std::move(note));
+        return all;
+    }
 
     std::vector<TensorInfo> tensors() const override {
         std::vector<TensorInfo> infos;
@@ -187,6 +193,30 @@ class FolderSource final : public ModelSource {
             }
             if (has_bias(role)) require(where, ".bias");
         });
+    }
+
+    std::string unused_note() const {
+        TensorUse use;
+        const auto take = [&](TensorRole role, int layer, int expert) {
+            const TensorPlace where = place(role, layer, expert);
+            if (is_stacked(role))
+                use.tensor(file_name(where));
+            else
+                use.module(file_name(where));
+            if (has_bias(role)) use.tensor(file_name(where, ".bias"));
+        };
+        for_each_required_tensor(config_.model, take);
+        take(TensorRole::lm_head, 0, 0);  // beside a tied embedding it is a copy
+        std::vector<std::string> names;
+        for (const SafeTensor* tensor : tensors_->tensors()) {
+            names.push_back(tensor->name);
+            // GPTQ's packers write a bias of zeros for every linear that has none.
+            if (tensor->name.ends_with(".bias") && all_zero(*tensor)) use.tensor(tensor->name);
+        }
+        return use.note(path_.string(), names, config_.model.layers);
+    }
+    static bool all_zero(const SafeTensor& tensor) {
+        return std::ranges::all_of(tensor.data, [](std::byte byte) { return byte == std::byte{0}; });
     }
 
     TensorPlace place(TensorRole role, int layer, int expert = 0) const {

@@ -8,6 +8,7 @@
 #include "engine/load/refuse.h"
 #include "engine/load/row_range.h"
 #include "engine/load/stored_rows.h"
+#include "engine/load/unused_tensors.h"
 
 namespace recto {
 
@@ -56,6 +57,23 @@ class GgufSource final : public ModelSource {
     }
     std::string quantization_method() const override {
         return is_dense(main_type(matrix_bytes())) ? "none" : "gguf";
+    }
+
+    std::vector<std::string> warnings() const override {
+        TensorUse use;
+        for_each_required_tensor(config_, [&](TensorRole role, int layer, int expert) {
+            const TensorPlace where = place(role, layer, expert);
+            use.module(where.name);
+            if (!is_norm(role)) use.tensor(where.name + ".bias");
+        });
+        for (const char* table :
+             {"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"})
+            use.tensor(table);
+        std::vector<std::string> names;
+        for (const auto& tensor : files_->tensors())
+            names.emplace_back(tensor.name);
+        const std::string note = use.note(path_.string(), names, config_.layers);
+        return note.empty() ? std::vector<std::string>() : std::vector<std::string>{note};
     }
 
     std::vector<TensorInfo> tensors() const override {
