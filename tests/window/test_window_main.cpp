@@ -160,6 +160,33 @@ class TestWindowMain : public QObject {
         QVERIFY(std::any_of(looks.begin(), looks.end(), [](const CellLook& c) { return c.ref_count >= 2; }));
     }
 
+    // Lengths of the four answers in tokens, once all have ended by their limit: this model never ends one
+    // itself.
+    static QList<int> lengths_of_four(Desk& desk) {
+        desk.trigger("four_chats");
+        QList<int> lengths;
+        wait_for([&] {
+            lengths.clear();
+            for (int i = 0; i < desk.tabs()->count(); ++i) {
+                const Chat* chat = desk.words.session->chat(desk.tabs()->chat_at(i));
+                if (chat->message_count() != 2) continue;
+                const MessageRecord& answer = chat->message(1);
+                if (answer.finish_reason == QLatin1String("length")) lengths << int(answer.token_ids.size());
+            }
+            return lengths.size() == 4;
+        });
+        return lengths;
+    }
+    void four_chats_end_their_answers() {
+        Desk desk(400);
+        QCOMPARE(lengths_of_four(desk), (QList<int>{512, 512, 512, 512}));
+    }
+    void four_chats_keep_a_shorter_limit() {
+        Desk desk(400);
+        desk.words.session->settings().set_sampling({{QStringLiteral("max_tokens"), 5}});
+        QCOMPARE(lengths_of_four(desk), (QList<int>{5, 5, 5, 5}));
+    }
+
     // A pool for one chat: the second says how many blocks it lacks, then goes on by itself.
     void small_pool_makes_wait() {
         Desk desk(16);
