@@ -2,9 +2,12 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <charconv>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -19,11 +22,21 @@
 namespace recto::cli {
 namespace {
 
-// A signal handler can reach nothing but a global of this type.
+// A signal handler can reach nothing but globals of such types.
 volatile std::sig_atomic_t interrupt_seen = 0;
+std::atomic<std::int64_t> interrupt_ms = 0;  // when the first came, by the monotonic clock
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+
+// timeout(1) sends its signal to the program and then to the program's group: that is one wish, not two.
+constexpr std::int64_t same_wish_ms = 200;
 
 void on_interrupt(int signal) {
-    if (interrupt_seen) std::_Exit(128 + signal);  // a second Ctrl+C does not wait for the step
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const std::int64_t ms = std::int64_t(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
+    if (!interrupt_seen) interrupt_ms = ms;
+    // A second Ctrl+C does not wait for the step.
+    if (interrupt_seen && ms - interrupt_ms > same_wish_ms) std::_Exit(128 + signal);
     interrupt_seen = 1;
 }
 
