@@ -68,13 +68,13 @@ HopperMaps maps_of(Tensor x, const TileWeight& w) {
         maps.weights = tile_map(w.data, w.dtype, w.rows, w.cols, w.cols, dense_box_rows);
         return maps;
     }
-    const int blocks = tile_blocks, groups = w.groups_a_chunk();
+    const int groups = w.groups_a_chunk();
     const int stage_rows = Source::map_rows, chunk_rows = stage_rows * chunk_k / Source::stage_inputs;
-    maps.weights = block_map(w.data, 2048, w.chunks * chunk_rows, w.blocks, stage_rows, blocks);
-    maps.scales = block_map(w.scale, block_rows * 2, w.groups, w.blocks, groups, blocks);
+    maps.weights = block_map(w.data, 2048, w.chunks * chunk_rows, w.blocks, stage_rows, tile_blocks);
+    maps.scales = block_map(w.scale, block_rows * 2, w.groups, w.blocks, groups, tile_blocks);
     if (w.mode != SecondPlane::none)
         maps.second = block_map(w.second, block_rows * (w.mode == SecondPlane::zero_u8 ? 1 : 2), w.groups,
-                                w.blocks, groups, blocks);
+                                w.blocks, groups, tile_blocks);
     return maps;
 }
 

@@ -89,17 +89,19 @@ __device__ inline void barrier_wait(std::uint32_t bar, std::uint32_t parity) {
         "r"(parity)
         : "memory");
 }
-__device__ inline void copy_bulk(std::uint32_t to, const void* from, std::uint32_t bytes, std::uint32_t bar) {
-    asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
-        "l"(from), "r"(bytes), "r"(bar)
-        : "memory");
-}
 __device__ inline void copy_box(std::uint32_t to, const CUtensorMap* map, int x, int y, std::uint32_t bar) {
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
         "[%4];" ::"r"(to),
         "l"(map), "r"(x), "r"(y), "r"(bar)
+        : "memory");
+}
+__device__ inline void copy_blocks(std::uint32_t to, const CUtensorMap* map, int row, int block,
+                                   std::uint32_t bar) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, "
+        "%4}], [%5];" ::"r"(to),
+        "l"(map), "r"(0), "r"(row), "r"(block), "r"(bar)
         : "memory");
 }
 template <int Registers>
@@ -109,15 +111,6 @@ __device__ void take_registers() {
 template <int Registers>
 __device__ void give_registers() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
-}
-
-__device__ inline void copy_blocks(std::uint32_t to, const CUtensorMap* map, int row, int block,
-                                   std::uint32_t bar) {
-    asm volatile(
-        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, "
-        "%4}], [%5];" ::"r"(to),
-        "l"(map), "r"(0), "r"(row), "r"(block), "r"(bar)
-        : "memory");
 }
 
 // What the copy engine reads from: dense weights as rows; quantized ones as planes of blocks.
