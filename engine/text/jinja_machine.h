@@ -16,7 +16,6 @@
 namespace recto::jinja {
 
 // Bounds of one rendering. A unit of work is about one node, one list item or 16 bytes copied.
-inline constexpr std::int64_t max_work = 20'000'000;
 inline constexpr std::size_t max_text_bytes = std::size_t{64} << 20;
 inline constexpr std::int64_t max_range = 100'000;  // as jinja2's sandbox
 inline constexpr int max_call_depth = 1000;         // nested nodes, as Python's recursion limit
@@ -61,8 +60,7 @@ class Machine {
     Text render(const Body& body, std::vector<std::pair<std::string, Value>> globals);
 
     void charge(std::int64_t work) {
-        work_ += work;
-        if (work_ > max_work) throw Fault("the template does too much work (an endless loop?)");
+        work_.add(work);
     }
     void charge_text(std::size_t bytes);  // also refuses texts that are too long
     Value make_text(Text text) {
@@ -124,7 +122,7 @@ class Machine {
     Value call_loop(const Value& callee, const CallArguments& arguments);
 
     std::int64_t now_unix_s_;
-    std::int64_t work_ = 0;
+    WorkCount work_;
     int depth_ = 0;
     int line_ = 1;
     Text* out_ = nullptr;

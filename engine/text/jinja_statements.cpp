@@ -34,6 +34,7 @@ std::shared_ptr<Scope> inner(const std::shared_ptr<Scope>& scope) {
 }  // namespace
 
 Text Machine::render(const Body& body, std::vector<std::pair<std::string, Value>> globals) {
+    const CountedWork counted(work_);
     auto outermost = std::make_shared<Scope>();
     outermost->variables = std::move(globals);
     Text out;
@@ -53,8 +54,10 @@ void Machine::charge_text(std::size_t bytes) {
 }
 
 Values Machine::items_of(const Value& value) {
+    // A character of a text becomes a value of its own, a hundred times as large: counted before it is made.
+    if (value.is(Kind::string)) charge(static_cast<std::int64_t>(value.bytes().size()) * 32);
     Values items = iterate(value);
-    charge(static_cast<std::int64_t>(items.size()) * (value.is(Kind::string) ? 8 : 1));
+    charge(static_cast<std::int64_t>(items.size()));
     return items;
 }
 

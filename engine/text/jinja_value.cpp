@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 
 #include "engine/text/jinja_unicode.h"
 
@@ -27,6 +28,18 @@ bool has_items(const Value& value) {
 
 Value from_range(const Range& range, std::int64_t i) {
     return Value::from(range.at(i));
+}
+
+thread_local WorkCount* current_work = nullptr;
+
+void count_work(std::int64_t work) {
+    if (current_work != nullptr) current_work->add(work);
+}
+
+// In time that grows with the lengths' sum, unlike std::string::find.
+bool has_text(std::string_view text, std::string_view part) {
+    count_work(static_cast<std::int64_t>((text.size() + part.size()) / 16));
+    return part.empty() || memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
 }
 
 bool equal_items(const Values& a, const Values& b) {
@@ -307,7 +320,13 @@ bool truth(const Value& value) {
     }
 }
 
+CountedWork::CountedWork(WorkCount& count) : outer_(std::exchange(current_work, &count)) {}
+CountedWork::~CountedWork() {
+    current_work = outer_;
+}
+
 bool equal(const Value& a, const Value& b) {
+    count_work(1);
     if (a.is_number() && b.is_number()) return equal_numbers(a, b);
     if (a.kind != b.kind) return false;
     switch (a.kind) {
@@ -315,6 +334,7 @@ bool equal(const Value& a, const Value& b) {
         case Kind::none:
             return true;
         case Kind::string:
+            count_work(static_cast<std::int64_t>(std::min(a.bytes().size(), b.bytes().size()) / 16));
             return a.bytes() == b.bytes();
         case Kind::list:
         case Kind::tuple:
@@ -339,8 +359,10 @@ bool equal(const Value& a, const Value& b) {
 }
 
 int compare(const Value& a, const Value& b, const char* op) {
+    count_work(1);
     if (a.is_number() && b.is_number()) return compare_numbers(a, b);
     if (a.is(Kind::string) && b.is(Kind::string)) {
+        count_work(static_cast<std::int64_t>(std::min(a.bytes().size(), b.bytes().size()) / 16));
         // UTF-8 sorts as its code points do.
         const int order = a.bytes().compare(b.bytes());
         return order < 0 ? -1 : order > 0 ? 1 : 0;
@@ -366,7 +388,7 @@ bool contains(const Value& container, const Value& item) {
             if (item.is(Kind::undefined)) throw Fault(item.name() + " is undefined");
             if (!item.is(Kind::string))
                 throw Fault(std::string("'in' a string needs a string, not ") + type_name(item));
-            return container.bytes().find(item.bytes()) != std::string::npos;
+            return has_text(container.bytes(), item.bytes());
         case Kind::dict:
             return container.entries().find(item) != nullptr;
         case Kind::range: {

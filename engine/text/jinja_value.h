@@ -20,6 +20,28 @@ struct Fault : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+// What a rendering has done so far, in steps. Comparing and searching happen below the machine, on its
+// thread, and add to the count that it has put here.
+inline constexpr std::int64_t max_work = 20'000'000;
+struct WorkCount {
+    std::int64_t done = 0;
+    void add(std::int64_t work) {
+        done += work;
+        if (done > max_work) throw Fault("the template does too much work (an endless loop?)");
+    }
+};
+// Puts a count there while it lives; nullptr: nothing is counted.
+class CountedWork {
+  public:
+    explicit CountedWork(WorkCount& count);
+    ~CountedWork();
+    CountedWork(const CountedWork&) = delete;
+    CountedWork& operator=(const CountedWork&) = delete;
+
+  private:
+    WorkCount* outer_;
+};
+
 enum class Kind : std::uint8_t {
     undefined,
     none,

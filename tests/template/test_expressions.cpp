@@ -83,6 +83,16 @@ void TestExpressions::names_what_it_lacks_data() {
     row("{% autoescape true %}{% endautoescape %}", "the statement 'autoescape' is not supported");
     row("{{ '{:>5}'.format(1) }}", "format specifications in str.format are not supported");
     row("{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}", "too much work");
+    // Comparisons count: of 2^60 pairs, of a list's every item again and again, of long texts; and so do the
+    // values that a text's characters become, before they are made.
+    row("{% set n = namespace(x=[1], y=[1]) %}{% for i in range(60) %}{% set n.x=[n.x,n.x] %}{% set "
+        "n.y=[n.y,n.y] %}{% endfor %}{{ n.x == n.y }}",
+        "too much work");
+    row("{% set l=range(100000)|list %}{% for i in range(100000) %}{% if -1 in l %}{% endif %}{% endfor %}",
+        "too much work");
+    row("{% set s='a'*30000000 %}{% for i in range(100) %}{{ ('a'*15000000 ~ 'b') in s }}{% endfor %}",
+        "too much work");
+    row("{% for c in 'a'*3000000 %}{% endfor %}", "too much work");
     row("{{ 'aaaaaaaa' * 100000000 }}", "grows beyond 64 MiB");
     row("{% set ns = namespace(x='ab') %}{% for i in range(60) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
         "grows beyond 64 MiB");
