@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <optional>
 
@@ -15,6 +16,8 @@
 
 namespace recto::cli {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct BenchCommand {
     CommonOptions common;
@@ -73,8 +76,26 @@ CompareOptions compare_options(const BenchCommand& o) {
     return options;
 }
 
+// Where a file of that name will be: also behind links that lead to nothing yet.
+fs::path place_of(fs::path path) {
+    std::error_code error;
+    for (int links = 0; links < 40 && fs::is_symlink(fs::symlink_status(path, error)); ++links)
+        path = path.parent_path() / fs::read_symlink(path, error);
+    return fs::weakly_canonical(path, error);
+}
+
+void refuse_one_file_for_both(const BenchCommand& o) {
+    if (o.json_file.empty() || o.csv_file.empty()) return;
+    std::error_code error;
+    const fs::path place = place_of(o.json_file);
+    if (place != place_of(o.csv_file) || fs::is_character_file(place, error)) return;
+    throw Error(ErrorKind::argument, "--json and --csv: expected two files, found " + place.string() +
+                                         " for both; choose another name for one of them");
+}
+
 int run(BenchCommand& o) {
     install_interrupt_handler();
+    refuse_one_file_for_both(o);
     const CompareOptions options = compare_options(o);
     ReportFiles files(o);
     const bool show = isatty(STDERR_FILENO) != 0;

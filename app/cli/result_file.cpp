@@ -1,6 +1,7 @@
 #include "app/cli/result_file.h"
 
 #include <filesystem>
+#include <string>
 #include <system_error>
 
 #include "kernels/error.h"
@@ -12,8 +13,11 @@ namespace fs = std::filesystem;
 ResultFile::ResultFile(const std::string& path) : place_(path), growing_(path) {
     std::error_code error;
     const fs::file_type kind = fs::symlink_status(place_, error).type();
-    if (kind == fs::file_type::regular || kind == fs::file_type::not_found) growing_ += ".part";
-    out_.emplace(growing_, path);
+    const bool beside = kind == fs::file_type::regular || kind == fs::file_type::not_found;
+    // A file or a link of that name is somebody else's.
+    for (int n = 1; beside && (n == 1 || (n <= 100 && fs::exists(fs::symlink_status(growing_, error)))); ++n)
+        growing_ = place_ + (n == 1 ? ".part" : ".part" + std::to_string(n));
+    out_.emplace(growing_, path, beside);
 }
 
 void ResultFile::close() {

@@ -1,5 +1,5 @@
 // A file of results that replaces what stands at its place only when it is whole: it grows beside the place
-// as FILE.part and takes it by close(). A device, a pipe or a link has no beside, and is written in place.
+// as FILE.part (FILE.part2 … where that name is taken) and takes it by close(). A device, a pipe or a link has no beside, and is written in place.
 #pragma once
 #include <optional>
 #include <span>

@@ -135,8 +135,8 @@ void OutputFolder::commit() {
     committed_ = true;
 }
 
-OutputFile::OutputFile(const fs::path& path, std::string shown) : shown_(std::move(shown)) {
-    fd_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+OutputFile::OutputFile(const fs::path& path, std::string shown, bool fresh) : shown_(std::move(shown)) {
+    fd_ = open(path.c_str(), O_WRONLY | O_CREAT | (fresh ? O_EXCL | O_NOFOLLOW : O_TRUNC) | O_CLOEXEC, 0666);
     if (fd_ < 0) fail(errno);
 }
 

@@ -47,7 +47,8 @@ class OutputFolder {
 class OutputFile {
   public:
     // `shown` is the name for messages: the one that the file will have.
-    OutputFile(const std::filesystem::path& path, std::string shown);
+    // `fresh`: there must be nothing yet at `path`, no link either.
+    OutputFile(const std::filesystem::path& path, std::string shown, bool fresh = false);
     ~OutputFile();
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;

@@ -120,6 +120,32 @@ class TestBench : public QObject {
         QVERIFY2(wrong.empty() && run.err.contains("/no/such/folder/r.csv"), run.err.constData());
     }
 
+    // Also where a link leads to the other; before anything is measured.
+    void one_file_cannot_be_both_reports() {
+        const QString file = folder_.filePath("both"), link = folder_.filePath("link_to_both");
+        QVERIFY(QFile::link(file, link));
+        for (const QString& csv : {file, link}) {
+            const Run run = run_cli(small_ + QStringList{"--json", file, "--csv", csv});
+            const std::string wrong = not_one_line_error(run, 2);
+            QVERIFY2(wrong.empty() && run.err.contains("--json and --csv"), run.all().c_str());
+            QVERIFY(!QFile::exists(file));
+        }
+    }
+
+    // A file or a link beside the place belongs to somebody else.
+    void what_stands_beside_a_report_stays() {
+        const QString victim = folder_.filePath("victim"), json = folder_.filePath("beside.json");
+        QFile precious(victim);
+        QVERIFY(precious.open(QIODevice::WriteOnly) && precious.write("precious") == 8);
+        precious.close();
+        QVERIFY(QFile::link(victim, json + ".part"));
+        const Run run = run_cli(small_ + QStringList{"--json", json});
+        QVERIFY2(run.code == 0, run.all().c_str());
+        check_report(file_json(json));
+        QCOMPARE(file_bytes(victim), QByteArray("precious"));
+        QCOMPARE(QFile::symLinkTarget(json + ".part"), victim);
+    }
+
     // /dev/full takes no byte and says so at once, as a full disk does (full(4)): "No space left on device".
     void a_report_that_a_full_disk_refuses_goes_to_standard_output_data() {
         QTest::addColumn<QString>("option");
