@@ -86,6 +86,11 @@ void write_sides(std::ostringstream& out, const CompareReport& r) {
         << text_at(r.header, "order") << ", " << text_at(r.header, "residency") << "\n\n";
 }
 
+// Memory is there before a row's first run, but is not its figure then.
+std::string peak(const BenchRow& row) {
+    return row.runs.empty() ? "not run" : mib(row.peak_bytes);
+}
+
 void write_one_model(std::ostringstream& out, const CompareReport& r) {
     const auto columns = used_columns(r);
     out << "| sequences | prompt | output | depth | peak memory |";
@@ -97,7 +102,7 @@ void write_one_model(std::ostringstream& out, const CompareReport& r) {
     out << '\n';
     for (const BenchRow& row : r.rows) {
         out << "| " << row.sequences << " | " << row.prompt_tokens << " | " << row.output_tokens << " | "
-            << row.depth << " | " << mib(row.peak_bytes) << " |";
+            << row.depth << " | " << peak(row) << " |";
         for (const ReportColumn* c : columns)
             out << ' ' << spread(*c, row) << " |";
         out << '\n';
@@ -142,8 +147,8 @@ void write_comparison(std::ostringstream& out, const CompareReport& r) {
                 << " | " << spread(*c, *b) << " |";
             write_verdict(out, verdict_of(r, a, c->name));
         }
-        out << "| " << a.sequences << " | " << a.depth << " | peak memory | " << mib(a.peak_bytes) << " | "
-            << mib(b->peak_bytes) << " | | |\n";
+        out << "| " << a.sequences << " | " << a.depth << " | peak memory | " << peak(a) << " | " << peak(*b)
+            << " | | |\n";
     }
     for (const FirstDifference& d : r.first_differences) {
         out << "\nGreedy outputs, " << d.sequences << " sequences, depth " << d.depth << ": " << d.identical
@@ -162,7 +167,9 @@ std::string void_sentence(const Json& run) {
 }
 
 void write_notes(std::ostringstream& out, const CompareReport& r) {
-    out << "\nMedian ± half the interquartile range of " << text_at(r.header, "repeats")
+    const bool interrupted = r.header.is_object() && r.header.contains("interrupted");
+    out << "\nMedian ± half the interquartile range of "
+        << (interrupted ? "the runs that were done, at most " : "") << text_at(r.header, "repeats")
         << " runs. Memory and counts have no spread.";
     const char* separator = " ";
     for (const ReportColumn* c : used_columns(r)) {
