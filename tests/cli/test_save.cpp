@@ -50,6 +50,25 @@ class TestSave : public QObject {
         QCOMPARE(texts[0], texts[1]);
     }
 
+    // A layer that the configuration does not ask for is not in the copy either.
+    void what_a_conversion_leaves_out_is_told() {
+        const QString whole = path("whole"), half = path("half");
+        QCOMPARE(run_cli(made_like_tiny("none", whole)).code, 0);
+        QFile config(QDir(whole).filePath("config.json"));
+        QVERIFY(config.open(QIODevice::ReadOnly));
+        Json settings = Json::parse(config.readAll().toStdString());
+        config.close();
+        QCOMPARE(settings["num_hidden_layers"].get<int>(), 2);
+        settings["num_hidden_layers"] = 1;
+        QVERIFY(config.open(QIODevice::WriteOnly | QIODevice::Truncate));
+        config.write(QByteArray::fromStdString(settings.dump()));
+        config.close();
+        const Run run = run_cli({"convert", "--model", whole, "--out", half});
+        QVERIFY2(run.code == 0 && run.err.startsWith("recto-cli: warning: ") &&
+                     run.err.contains("the configuration asks for 1 layer") && run.err.count('\n') == 1,
+                 run.all().c_str());
+    }
+
     void a_converted_model_gives_the_same_logits() {
         const QString gguf = path("source.gguf"), out = path("converted");
         QCOMPARE(run_cli(made_like_tiny("gguf:Q5_K", gguf)).code, 0);
