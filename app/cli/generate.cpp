@@ -250,7 +250,7 @@ int run(const GenerateOptions& options) {
     else
         print_text(requests, results, *model, figures);
     if (!options.common.json) note_full_contexts(results, engine);
-    if (interrupted()) return exit_interrupted;
+    if (interrupted()) throw Error(ErrorKind::cancelled, "interrupted; what was there by then is shown");
     const bool failed =
         std::any_of(results.begin(), results.end(), [](const Result& r) { return !r.error.empty(); });
     return failed ? exit_runtime : exit_done;
