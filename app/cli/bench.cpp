@@ -97,6 +97,11 @@ int run(BenchCommand& o) {
     install_interrupt_handler();
     refuse_one_file_for_both(o);
     const CompareOptions options = compare_options(o);
+    for (const std::string* file : {&o.json_file, &o.csv_file}) {
+        if (file->empty()) continue;
+        refuse_model_file(*file, options.a.model);
+        if (options.b) refuse_model_file(*file, options.b->model);
+    }
     ReportFiles files(o);
     const bool show = isatty(STDERR_FILENO) != 0;
     const auto progress = [show](const CompareProgress& p) {

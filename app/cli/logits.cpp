@@ -31,6 +31,7 @@ std::vector<std::int32_t> read_ids(const LogitsCommand& o) {
 int run(const LogitsCommand& o) {
     install_interrupt_handler();
     const std::vector<std::int32_t> ids = read_ids(o);
+    refuse_model_file(o.out, model_path(o.common));
     const EngineOptions engine = engine_options(o.common);
     const auto model = load(o.common, make_backend(o.common));
     std::optional<NpyWriter> out;  // made with the first row: refused ids leave no file behind

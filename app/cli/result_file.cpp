@@ -1,5 +1,6 @@
 #include "app/cli/result_file.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -9,6 +10,22 @@
 namespace recto::cli {
 
 namespace fs = std::filesystem;
+
+void refuse_model_file(const std::string& file, const fs::path& model) {
+    std::error_code error;
+    if (!fs::exists(file, error)) return;
+    const fs::path path = fs::absolute(file, error);
+    const std::string name = path.filename().string();
+    // Results of other runs may lie in the folder, and may be replaced.
+    static constexpr std::string_view model_files[] = {".safetensors",    ".index.json",
+                                                       "config.json",     "tokenizer.json",
+                                                       "tokenizer.model", "quantize_config.json"};
+    const bool of_model = std::any_of(std::begin(model_files), std::end(model_files),
+                                      [&](std::string_view end) { return name.ends_with(end); });
+    if (fs::equivalent(path, model, error) || (of_model && fs::equivalent(path.parent_path(), model, error)))
+        throw Error(ErrorKind::argument, file + ": expected a place for results, found a file of the model " +
+                                             model.string() + "; choose another name");
+}
 
 ResultFile::ResultFile(const std::string& path) : place_(path), growing_(path) {
     std::error_code error;

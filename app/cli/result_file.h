@@ -1,6 +1,8 @@
 // A file of results that replaces what stands at its place only when it is whole: it grows beside the place
-// as FILE.part (FILE.part2 … where that name is taken) and takes it by close(). A device, a pipe or a link has no beside, and is written in place.
+// as FILE.part (FILE.part2 … where that name is taken) and takes it by close(). A device, a pipe or a link
+// has no beside, and is written in place.
 #pragma once
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,6 +11,10 @@
 #include "engine/save/output_folder.h"
 
 namespace recto::cli {
+
+// Error(argument) if `file` is the model, or one of the model's files in its folder: a result
+// would take its place.
+void refuse_model_file(const std::string& file, const std::filesystem::path& model);
 
 class ResultFile {
   public:

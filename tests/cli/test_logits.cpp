@@ -56,6 +56,29 @@ class TestLogits : public QObject {
         QVERIFY2(worst < 1e-3 * std::sqrt(squares / double(a.size())), qPrintable(QString::number(worst)));
     }
 
+    // The model itself, by a link too; what else lies in its folder may be replaced.
+    void the_model_is_not_overwritten() {
+        const QString model = folder_.filePath("model"), gguf = folder_.filePath("model.gguf");
+        QCOMPARE(run_cli({"make-model", "--like", "tiny", "--out", model}).code, 0);
+        QCOMPARE(run_cli({"make-model", "--like", "tiny", "--quantization", "gguf:Q8_0", "--out", gguf}).code,
+                 0);
+        const QString link = folder_.filePath("link.npy");
+        QVERIFY(QFile::link(gguf, link));
+        const QByteArray before = file_bytes(gguf), weights = file_bytes(model + "/model.safetensors");
+        for (const auto& [from, out] : {std::pair{gguf, gguf},
+                                        {gguf, link},
+                                        {model, model + "/model.safetensors"},
+                                        {model, model + "/config.json"}}) {
+            const Run run = run_cli({"logits", "--model", from, "--ids", "1,2", "--out", out});
+            const std::string wrong = not_one_line_error(run, 2);
+            QVERIFY2(wrong.empty() && run.err.contains("a file of the model"), run.all().c_str());
+        }
+        QVERIFY(file_bytes(gguf) == before && file_bytes(model + "/model.safetensors") == weights);
+        for (int i = 0; i < 2; ++i)
+            QCOMPARE(run_cli({"logits", "--model", model, "--ids", "1,2", "--out", model + "/l.npy"}).code,
+                     0);
+    }
+
     void json_tells_the_shape() {
         const QString out = folder_.filePath("two.npy");
         const Run run = run_cli({"logits", "--model", tiny_model(), "--ids", "4, 5", "--out", out, "--json"});
