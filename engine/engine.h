@@ -46,6 +46,8 @@ struct EngineOptions {
     std::uint64_t seed = 0;                              // of requests without one; 0: from the clock
     std::uint64_t prefix_hash_mask = ~std::uint64_t(0);  // tests force collisions with a short one
 };
+// Of such an engine, for estimate_memory().
+MemoryUse memory_use(const EngineOptions& options);
 
 struct Request {
     std::vector<std::int32_t> prompt;

@@ -20,7 +20,7 @@ std::string mib(std::uint64_t bytes) {
 }
 
 void fill_step_limits(EngineOptions& o, const DeviceInfo& device) {
-    const StepLimits step = settled_step_limits(device, {o.max_num_seqs, o.max_num_batched_tokens});
+    const StepLimits step = settled_step_limits(device, memory_use(o).step);
     o.max_num_seqs = step.sequences;
     o.max_num_batched_tokens = step.tokens;
 }
@@ -127,6 +127,10 @@ std::vector<std::int32_t> all_eos(const Model& model) {
 }
 
 }  // namespace
+
+MemoryUse memory_use(const EngineOptions& o) {
+    return {{o.max_num_seqs, o.max_num_batched_tokens}, o.kv_dtype, o.max_model_len};
+}
 
 Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options) {
     const EngineOptions o = resolved(*model, options);

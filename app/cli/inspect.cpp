@@ -23,9 +23,7 @@ std::string mib(std::uint64_t bytes) {
 Json describe(const ModelSource& source, const DeviceInfo& device, const LoadOptions& load,
               const EngineOptions& engine) {
     const ModelConfig& c = source.config();
-    const MemoryEstimate m = estimate_memory(
-        source, device, load,
-        {{engine.max_num_seqs, engine.max_num_batched_tokens}, engine.kv_dtype, engine.max_model_len});
+    const MemoryEstimate m = estimate_memory(source, device, load, memory_use(engine));
     Json tokenizer;
     Json template_info;
     if (source.has_tokenizer()) {

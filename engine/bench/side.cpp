@@ -100,9 +100,8 @@ EngineOptions LoadedSide::sized_engine() const {
 
 std::uint64_t LoadedSide::needed_bytes(const DeviceInfo& device) const {
     const EngineOptions sized = sized_engine();
-    const MemoryEstimate e = estimate_memory(
-        *open_model(options_.model), device, options_.load,
-        {{sized.max_num_seqs, sized.max_num_batched_tokens}, sized.kv_dtype, sized.max_model_len});
+    const MemoryEstimate e =
+        estimate_memory(*open_model(options_.model), device, options_.load, memory_use(sized));
     const std::uint64_t pool =
         sized.kv_blocks > 0
             ? std::uint64_t(sized.kv_blocks) * std::uint64_t(sized.block_size) * e.kv_bytes_per_token
