@@ -230,6 +230,11 @@ void check_quantization(const CommonOptions& o, const ModelSource& source) {
                     " as --quantization says, found " + source.quantization());
 }
 
+void print_warnings(const std::vector<std::string>& warnings) {
+    for (const std::string& warning : warnings)
+        std::cerr << "recto-cli: warning: " << warning << '\n';
+}
+
 std::shared_ptr<const Model> load(const CommonOptions& o, std::shared_ptr<Backend> backend) {
     const std::filesystem::path path = model_path(o);
     if (o.quantization != "auto") check_quantization(o, *open_model(path));
@@ -241,8 +246,7 @@ std::shared_ptr<const Model> load(const CommonOptions& o, std::shared_ptr<Backen
     };
     auto model = load_model(path, std::move(backend), load_options(o), progress, cancel);
     if (show) std::fputs("\r\033[K", stderr);
-    for (const std::string& warning : model->warnings)
-        std::cerr << "recto-cli: warning: " << warning << '\n';
+    print_warnings(model->warnings);
     return model;
 }
 

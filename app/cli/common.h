@@ -56,6 +56,7 @@ std::shared_ptr<Backend> make_backend(
 // Error(input) if --quantization says something else than what the tensors are.
 void check_quantization(const CommonOptions& options, const ModelSource& source);
 // Warnings of the model go to the error stream.
+void print_warnings(const std::vector<std::string>& warnings);  // a model's, to standard error
 std::shared_ptr<const Model> load(const CommonOptions& options, std::shared_ptr<Backend> backend);
 LoadOptions load_options(const CommonOptions& options);
 EngineOptions engine_options(const CommonOptions& options);

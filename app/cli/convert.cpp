@@ -23,8 +23,7 @@ SaveType save_type(const std::string& dtype) {
 int run(const ConvertCommand& o) {
     const auto source = open_model(model_path(o.common));
     install_interrupt_handler();
-    for (const std::string& warning : source->warnings())  // what is not used is lost
-        std::cerr << "recto-cli: warning: " << warning << '\n';
+    print_warnings(source->warnings());  // what is not used is lost
     const ConvertReport report =
         convert_model(*source, o.out, save_type(o.dtype), save_progress("converting"));
     if (!report.tokenizer_left_out.empty())
