@@ -31,9 +31,10 @@ ResultFile::ResultFile(const std::string& path) : place_(path), growing_(path) {
     std::error_code error;
     const fs::file_type kind = fs::symlink_status(place_, error).type();
     const bool beside = kind == fs::file_type::regular || kind == fs::file_type::not_found;
+    if (beside) growing_ += ".part";
     // A file or a link of that name is somebody else's.
-    for (int n = 1; beside && (n == 1 || (n <= 100 && fs::exists(fs::symlink_status(growing_, error)))); ++n)
-        growing_ = place_ + (n == 1 ? ".part" : ".part" + std::to_string(n));
+    for (int n = 2; beside && n <= 100 && fs::exists(fs::symlink_status(growing_, error)); ++n)
+        growing_ = place_ + ".part" + std::to_string(n);
     out_.emplace(growing_, path, beside);
 }
 

@@ -86,6 +86,10 @@ void write_sides(std::ostringstream& out, const CompareReport& r) {
         << text_at(r.header, "order") << ", " << text_at(r.header, "residency") << "\n\n";
 }
 
+bool interrupted(const CompareReport& r) {
+    return r.header.is_object() && r.header.contains("interrupted");
+}
+
 // Memory is there before a row's first run, but is not its figure then.
 std::string peak(const BenchRow& row) {
     return row.runs.empty() ? "not run" : mib(row.peak_bytes);
@@ -167,9 +171,8 @@ std::string void_sentence(const Json& run) {
 }
 
 void write_notes(std::ostringstream& out, const CompareReport& r) {
-    const bool interrupted = r.header.is_object() && r.header.contains("interrupted");
     out << "\nMedian ± half the interquartile range of "
-        << (interrupted ? "the runs that were done, at most " : "") << text_at(r.header, "repeats")
+        << (interrupted(r) ? "the runs that were done, at most " : "") << text_at(r.header, "repeats")
         << " runs. Memory and counts have no spread.";
     const char* separator = " ";
     for (const ReportColumn* c : used_columns(r)) {
@@ -189,8 +192,7 @@ void write_notes(std::ostringstream& out, const CompareReport& r) {
 
 std::string report_table(const CompareReport& r) {
     std::ostringstream out;
-    if (r.header.is_object() && r.header.contains("interrupted"))
-        out << "**Interrupted: " << text_at(r.header, "interrupted") << ".**\n\n";
+    if (interrupted(r)) out << "**Interrupted: " << text_at(r.header, "interrupted") << ".**\n\n";
     write_sides(out, r);
     if (compares(r))
         write_comparison(out, r);
