@@ -18,7 +18,6 @@ struct TileEpilogue {
     int thread;    // 0 … 127
     RowWriter writer{a.w, a.out, a.epilogue, a.bias};
 
-    __device__ int lane() const { return thread % 32; }
     __device__ void sync() const { asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory"); }
 
     __device__ void finish(float (&d)[values], const Piece& p) {
