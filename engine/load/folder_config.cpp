@@ -162,6 +162,7 @@ FolderConfig read_folder_config(std::string_view config_json, const std::string&
     model.family = family.name;
     read_sizes(config, defaults, model);
     check_sizes(model, label);
+    result.states_tie = config.boolean("tie_word_embeddings").has_value();
     result.dtype = dtype_of(config, whole);
     if (family.read_own) family.read_own(config, result);
     read_rope(config, defaults, model);

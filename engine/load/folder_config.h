@@ -14,6 +14,7 @@ struct FolderConfig {
     DType dtype = DType::f32;  // that the model computes in; the weights may be stored in another
     // Which linears have a bias in this family; the file must then hold it, and others are not read.
     bool qkv_bias = false, o_bias = false, mlp_bias = false;
+    bool states_tie = false;  // the file has a "tie_word_embeddings", rather than leaving it to the family
 };
 
 // Error(input) for architectures, quantizations and settings that Recto does not run; `label` is the file's

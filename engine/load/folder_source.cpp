@@ -69,8 +69,8 @@ class FolderSource final : public ModelSource {
         names_ = find_spelling(*tensors_);
         modules_ = std::make_unique<ModuleWeights>(tensors_, folder.string(), quantization_config(folder));
         ModelConfig& model = config_.model;
-        // An absent head means that the embedding serves as one, whatever the flag says.
-        if (!modules_->has(file_name(place(TensorRole::lm_head, 0)))) model.tied_embedding = true;
+        if (!model.tied_embedding && !modules_->has(file_name(place(TensorRole::lm_head, 0))))
+            tie_absent_head();
         model.experts.stacked = has_stacked_experts();
         check_tensors();
     }
@@ -102,6 +102,7 @@ class FolderSource final : public ModelSource {
     std::string quantization_method() const override { return method_name(modules_->method()); }
     std::vector<std::string> warnings() const override {
         std::vector<std::string> all = modules_->warnings();
+        if (!head_warning_.empty()) all.push_back(head_warning_);
         if (std::string note = unused_note(); !note.empty()) all.push_back(std::move(note));
         return all;
     }
@@ -153,6 +154,22 @@ class FolderSource final : public ModelSource {
             default:
                 return false;
         }
+    }
+
+    // Answers from the embedding of a model that was trained with a head of its own are noise, so a
+    // configuration that says so is believed; where only the family's habit says so, the tensors are.
+    void tie_absent_head() {
+        const std::string head = file_name(place(TensorRole::lm_head, 0), ".weight");
+        if (config_.states_tie)
+            refuse(path_.string(), "the tensor " + head +
+                                       " was expected, as \"tie_word_embeddings\" is false, but it is "
+                                       "missing; choose a complete copy of the model");
+        config_.model.tied_embedding = true;
+        head_warning_ =
+            path_.string() + ": the tensor " + head +
+            " is missing and config.json has no \"tie_word_embeddings\"; the embedding is used in "
+            "its place, which " +
+            config_.model.family + " models do not do unless they are told to";
     }
 
     // Whether the folder's mixtures are stored as transformers keeps them in memory, one parameter a layer.
@@ -265,6 +282,7 @@ class FolderSource final : public ModelSource {
     GenerationDefaults defaults_;
     std::shared_ptr<const FolderTensors> tensors_;
     std::unique_ptr<ModuleWeights> modules_;
+    std::string head_warning_;
     Spelling names_{};
 };
 

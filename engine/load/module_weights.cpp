@@ -255,11 +255,25 @@ void ModuleWeights::warn_of_zero_points(std::vector<std::string>& all) const {
     }
 }
 
+void ModuleWeights::warn_of_dense_copies(std::vector<std::string>& all) const {
+    const Checked* first = nullptr;
+    std::size_t count = 0;
+    for (const auto& one : checked_)
+        if (one.method != QuantMethod::none && tensors_->find(one.module + ".weight") != nullptr &&
+            count++ == 0)
+            first = &one;
+    if (first == nullptr) return;
+    all.push_back(tensors_->label_of(first->module + ".weight") + ": " + first->module +
+                  (count > 1 ? " and " + std::to_string(count - 1) + " more have" : " has") +
+                  " a dense weight beside the quantized one; the quantized one is used");
+}
+
 std::vector<std::string> ModuleWeights::warnings() const {
     std::vector<std::string> all = config_.warnings;
     warn_of_config(all);
     warn_of_lists(all);
     warn_of_zero_points(all);
+    warn_of_dense_copies(all);
     return all;
 }
 

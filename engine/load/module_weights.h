@@ -67,6 +67,7 @@ class ModuleWeights {
     void warn_of_config(std::vector<std::string>& all) const;
     void warn_of_lists(std::vector<std::string>& all) const;
     void warn_of_zero_points(std::vector<std::string>& all) const;
+    void warn_of_dense_copies(std::vector<std::string>& all) const;
 
     std::shared_ptr<const FolderTensors> tensors_;
     std::string folder_;

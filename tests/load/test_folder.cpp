@@ -149,10 +149,23 @@ class TestFolder : public QObject {
         }
     }
 
-    void ties_the_embedding_where_there_is_no_head() {
+    // Without a head the embedding serves as one, but not against what the configuration says.
+    void a_missing_head_is_told() {
         Folder folder;
         folder.weights.tensors.erase("lm_head.weight");
-        QVERIFY(folder.open()->config().tied_embedding);
+        folder.check_refused("",
+                             "the tensor lm_head.weight was expected, as \"tie_word_embeddings\" is "
+                             "false, but it is missing");
+        folder.config.erase("tie_word_embeddings");
+        const auto unstated = folder.open();
+        QVERIFY(unstated->config().tied_embedding);
+        QCOMPARE(unstated->warnings().size(), 1U);
+        QVERIFY(unstated->warnings()[0].starts_with(folder.path().string() +
+                                                    ": the tensor lm_head.weight is missing and "
+                                                    "config.json has no \"tie_word_embeddings\"; the "
+                                                    "embedding is used in its place"));
+        folder.config["tie_word_embeddings"] = true;
+        QVERIFY(folder.open()->config().tied_embedding && folder.open()->warnings().empty());
     }
 
     void attaches_biases() {

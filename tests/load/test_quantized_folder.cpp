@@ -463,6 +463,19 @@ class TestQuantizedFolder : public QObject {
         folder.check_warnings({"\"kv_cache_scheme\" is not followed"});
     }
 
+    void a_dense_weight_beside_a_quantized_one_is_told() {
+        for (Folder (*make)() : {&Folder::awq, &Folder::gptq, &Folder::compressed}) {
+            Folder folder = make();
+            folder.tensors[std::string(Folder::q) + ".weight"] = filled("F16", {32, 32});
+            folder.check_warnings(
+                {"model.safetensors: model.layers.0.self_attn.q_proj has a dense weight "
+                 "beside the quantized one; the quantized one is used"});
+            QVERIFY(folder.open()->weight(TensorRole::attn_q)->form().grouped);
+            folder.tensors["model.layers.0.mlp.up_proj.weight"] = filled("F16", {64, 32});
+            folder.check_warnings({"and 1 more have a dense weight beside the quantized one"});
+        }
+    }
+
     void gptq_versions_are_read_off_symmetric_files() {
         Folder folder = Folder::gptq();
         const auto value = [](const Folder& f) {
