@@ -118,13 +118,13 @@ struct BenchRow {
 struct Verdict {
     std::string figure;  // "decode_tok_s"; "load_s" has sequences 0
     int sequences = 0, prompt_tokens = 0, output_tokens = 0, depth = 0;
-    double a = 0, b = 0;         // medians
-    double ratio = 0;            // b ÷ a
-    double floor = 0.01;         // ratios nearer to 1 are noise: max(1 %, what A's own runs differ by)
-    double p = 1;                // two-sided, exact rank test
-    std::string word;            // "clear", "likely", "within noise"
-    char better = ' ';           // 'A', 'B'; ' ' within noise
-    int runs_a = 0, runs_b = 0;  // fewer than 5 a side are too few to rely on
+    double a = 0, b = 0;  // medians
+    double ratio = 0;     // b ÷ a
+    double floor = 0.01;  // ratios nearer to 1 are noise: max(1 %, what A's own runs differ by)
+    double p = 1;         // two-sided, exact rank test
+    std::string word;     // "clear", "likely", "within noise", "too few runs"
+    char better = ' ';    // 'A', 'B'; ' ' where the word is neither clear nor likely
+    int runs_a = 0, runs_b = 0;
 };
 
 // Free-running greedy outputs of both sides on equal ids; absent where the tokenizers differ.

@@ -6,6 +6,7 @@
 
 #include "engine/bench/machine.h"
 #include "engine/bench/row_run.h"
+#include "engine/bench/verdict.h"
 #include "engine/build_info.h"
 
 namespace recto {
@@ -13,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int definitions_version = 2;  // of the figures and of the protocol
+constexpr int definitions_version = 3;  // of the figures and of the protocol
 constexpr double clock_tolerance = 0.01;
 constexpr double other_load_limit = 0.10;
 
@@ -116,8 +117,9 @@ Json warnings(const HeaderFacts& f, const std::vector<BenchRow>& rows) {
             list.push_back("the median clocks of A and B differ by more than 1 %");
         if (!loads_comparable(f.sides))
             list.push_back("the page cache was not alike before the loads: load times are not compared");
-        if (f.options.workload.repeats < 5)
-            list.push_back("fewer than 5 runs a side are too few to rely on a verdict; 6 are the default");
+        if (f.options.workload.repeats < fewest_runs)
+            list.push_back("fewer than " + std::to_string(fewest_runs) +
+                           " runs a side cannot tell a difference from noise; 6 are the default");
     }
     const std::vector<double> other = run_values(rows, ' ', &BenchRun::other_load);
     if (!other.empty() && quantile(other, 0.5) > other_load_limit)

@@ -132,7 +132,7 @@ void write_verdict(std::ostringstream& out, const Verdict* v) {
     else if (v->word == "likely")
         out << "likely: " << v->better << " is better";
     else
-        out << "within noise";
+        out << v->word;
     out << " (p " << formatted("%.3f", v->p) << ", floor " << formatted("%.1f", v->floor * 100) << " %) |\n";
 }
 

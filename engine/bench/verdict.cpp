@@ -1,5 +1,6 @@
 #include "engine/bench/verdict.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "engine/bench/compare_report.h"
@@ -24,7 +25,11 @@ std::optional<Verdict> judge(const TimedFigure& a, const TimedFigure& b, bool hi
     v.ratio = v.b / v.a;
     v.floor = std::max(0.01, self_spread(a.samples));
     v.p = rank_test_p(a.samples, b.samples);
-    const bool above = std::abs(v.ratio - 1) > v.floor && v.runs_a >= 2 && v.runs_b >= 2;
+    if (std::min(v.runs_a, v.runs_b) < fewest_runs) {
+        v.word = "too few runs";
+        return v;
+    }
+    const bool above = std::abs(v.ratio - 1) > v.floor;
     v.word = "within noise";
     if (above && !ranges_overlap(a.samples, b.samples))
         v.word = "clear";

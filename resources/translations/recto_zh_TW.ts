@@ -286,12 +286,16 @@
         <translation>在雜訊內</translation>
     </message>
     <message>
+        <source>too few runs</source>
+        <translation>次數太少</translation>
+    </message>
+    <message>
         <source>B ÷ A = %1; noise up to %2 %; p = %3 (exact rank test), %4 and %5 runs</source>
         <translation>B ÷ A = %1；雜訊最多 %2 %；p = %3（精確秩檢定），%4 次與 %5 次</translation>
     </message>
     <message>
-        <source>Fewer than 5 runs a side are too few to rely on.</source>
-        <translation>每邊少於 5 次，不足以採信。</translation>
+        <source>Fewer than %1 runs a side cannot tell a difference from noise.</source>
+        <translation>每邊少於 %1 次，無法分辨差異與雜訊。</translation>
     </message>
     <message>
         <source>Models</source>

@@ -89,9 +89,23 @@ class TestStatistics : public QObject {
         QVERIFY(likely->p < 0.05);
         // Overlap and ranks mixed.
         QCOMPARE(word({100, 103, 98, 101, 99, 102}, {101.5, 104, 99.5, 102.5, 100.5, 103.5}), "within noise");
-        // One run a side has no range.
-        QCOMPARE(word({100}, {200}), "within noise");
         QVERIFY(!judge(figure({}), figure({1.0}), true));
+    }
+
+    // users.md §5: 5 + 5 runs are the fewest that can tell.
+    void few_runs_cannot_tell() {
+        const auto a = figure({100, 100.1, 99.9, 100.05}), b = figure({200, 200.1, 199.9, 200.05});
+        const auto few = judge(a, b, true);
+        QCOMPARE(few->word, "too few runs");
+        QCOMPARE(few->better, ' ');
+        QVERIFY(near(few->ratio, 200.025 / 100.025) && near(few->p, 0.02857142857142857));  // SciPy, as above
+        QCOMPARE(judge(figure({100}), figure({100}), true)->word, "too few runs");
+        TimedFigure five = a, other = b;
+        five.samples.push_back(100);
+        QCOMPARE(judge(five, b, true)->word, "too few runs");
+        QCOMPARE(judge(b, five, true)->word, "too few runs");
+        other.samples.push_back(200);
+        QCOMPARE(judge(five, other, true)->word, "clear");
     }
 
     void better_says_which_side() {

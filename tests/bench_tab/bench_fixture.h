@@ -68,7 +68,8 @@ inline CompareReport sample_report() {
         report.first_differences.push_back(
             {sequences, 0, std::vector<int>(std::size_t(sequences), 41), 41, 0});
     }
-    report.verdicts.push_back(bench_verdict("load_s", 0, 0.398, "clear", 'B'));
+    report.verdicts.push_back(bench_verdict("load_s", 0, 0.398, "too few runs", ' '));
+    report.verdicts.back().runs_a = report.verdicts.back().runs_b = 1;
     return report;
 }
 

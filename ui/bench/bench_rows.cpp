@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/bench/verdict.h"
 #include "ui/bench/bench_table_model.h"
 #include "ui/format.h"
 
@@ -182,6 +183,8 @@ Cell timed_verdict(const Verdict* v, bool higher_is_better, Measure measure) {
         cell = marked(gain_text(gain, measure), gain > 1);
     } else if (v->word == "likely") {
         cell.text = tr("likely %1").arg(gain_text(gain, measure));
+    } else if (v->word == "too few runs") {
+        cell = {tr("too few runs"), {}, Tone::dim};
     } else {
         cell = {tr("within noise"), {}, Tone::dim};
     }
@@ -189,8 +192,9 @@ Cell timed_verdict(const Verdict* v, bool higher_is_better, Measure measure) {
                    .arg(number(v->ratio, 3), number(v->floor * 100, 1), number(v->p, 3))
                    .arg(v->runs_a)
                    .arg(v->runs_b);
-    if (v->runs_a < 5 || v->runs_b < 5)
-        cell.tip += QLatin1Char('\n') + tr("Fewer than 5 runs a side are too few to rely on.");
+    if (std::min(v->runs_a, v->runs_b) < fewest_runs)
+        cell.tip += QLatin1Char('\n') +
+                    tr("Fewer than %1 runs a side cannot tell a difference from noise.").arg(fewest_runs);
     return cell;
 }
 
