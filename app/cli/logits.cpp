@@ -5,6 +5,7 @@
 
 #include "app/cli/common.h"
 #include "app/cli/npy.h"
+#include "app/cli/sequence_limit.h"
 #include "engine/model/sequence_logits.h"
 #include "kernels/error.h"
 
@@ -34,6 +35,11 @@ int run(const LogitsCommand& o) {
     refuse_model_file(o.out, model_path(o.common));
     const EngineOptions engine = engine_options(o.common);
     const auto model = load(o.common, make_backend(o.common));
+    if (const SequenceLimit limit = sequence_limit(o.common, *model);
+        !limit.option.empty() && std::int64_t(ids.size()) > limit.tokens)
+        throw Error(ErrorKind::argument, limit.option + " holds " + std::to_string(limit.tokens) +
+                                             " tokens, but the ids are " + std::to_string(ids.size()) +
+                                             "; give it more");
     std::optional<NpyWriter> out;  // made with the first row: refused ids leave no file behind
     SequenceLogitsOptions options;
     options.block_size = engine.block_size;

@@ -6,6 +6,7 @@
 
 #include "app/cli/common.h"
 #include "app/cli/other_side.h"
+#include "app/cli/sequence_limit.h"
 #include "engine/bench/perplexity.h"
 #include "kernels/error.h"
 
@@ -86,14 +87,15 @@ bool rounds_large_steps(const Model* m) {
     return m && (m->activations == Activations::token_fp8 || m->activations == Activations::token_int8);
 }
 
-// Rows a step. Where a model rounds activations in large steps only, steps are large: its cost would read as nothing.
+// Rows a step. Where a model rounds activations in large steps only, steps are large: its cost would read as
+// nothing.
 int rows_a_step(int asked, int usual, const Model* a, const Model* b) {
     if (!rounds_large_steps(a) && !rounds_large_steps(b)) return asked > 0 ? asked : usual;
     const int least = int(eight_bit_rows) + 1;
     if (asked > 0 && asked < least)
         throw Error(ErrorKind::argument, "--activations 8 rounds steps of at least " + std::to_string(least) +
-                                             " tokens, got --max-num-batched-tokens " + std::to_string(asked) +
-                                             "; give more, or leave it out");
+                                             " tokens, got --max-num-batched-tokens " +
+                                             std::to_string(asked) + "; give more, or leave it out");
     return asked > 0 ? asked : 2 * int(eight_bit_rows);
 }
 
@@ -113,6 +115,21 @@ void print_text(const QualityReport& r, bool two) {
     std::printf("same top token  %.3f %%\n", d.top_agreement * 100);
 }
 
+// Of both models; Error(argument) where it is below a window.
+SequenceLimit window_limit(const PerplexityCommand& o, const Model& a, const Model* b) {
+    SequenceLimit limit = sequence_limit(o.common, a);
+    if (b != nullptr)
+        if (const SequenceLimit other = sequence_limit(options_of_b(o.common, o.against), *b);
+            !other.option.empty() && (limit.option.empty() || other.tokens < limit.tokens))
+            limit = other;
+    const int least = std::max(o.context, 2);
+    if (!limit.option.empty() && limit.tokens < least)
+        throw Error(ErrorKind::argument, limit.option + " must hold a window of " + std::to_string(least) +
+                                             " tokens, but holds " + std::to_string(limit.tokens) +
+                                             "; give it more, or --context less");
+    return limit;
+}
+
 int run(const PerplexityCommand& o) {
     install_interrupt_handler();
     const std::string text = read_file(o.file);
@@ -123,6 +140,7 @@ int run(const PerplexityCommand& o) {
     const auto b = load_other(o, backend);
     QualityOptions options;
     options.context = o.context;
+    options.usual_limit = window_limit(o, *a, b.get()).tokens;
     if (tokenizer.adds_bos()) options.bos = tokenizer.bos();
     options.logits.block_size = engine.block_size;
     options.logits.chunk_tokens =

@@ -149,8 +149,8 @@ class Measurement {
 };
 
 // Of two models the shorter one's: both read the same windows.
-int usual_context(const Model& a, const Model* b) {
-    int context = 2048;
+int usual_context(const Model& a, const Model* b, int limit) {
+    int context = limit > 0 ? std::min(limit, 2048) : 2048;
     for (const Model* model : {&a, b})
         if (model != nullptr && model->config.max_position > 0)
             context = std::min(context, model->config.max_position);
@@ -162,7 +162,8 @@ int usual_context(const Model& a, const Model* b) {
 QualityReport measure_quality(const std::shared_ptr<const Model>& a, const std::shared_ptr<const Model>& b,
                               std::span<const std::int32_t> text, const QualityOptions& options,
                               const std::function<bool(double)>& progress) {
-    const int context = options.context > 0 ? options.context : usual_context(*a, b.get());
+    const int context =
+        options.context > 0 ? options.context : usual_context(*a, b.get(), options.usual_limit);
     check(*a, options, context);
     if (b) {
         check(*b, options, context);

@@ -42,6 +42,7 @@ struct QualityReport {
 
 struct QualityOptions {
     int context = 0;        // tokens a window; 0: 2,048, or the shortest model's context below it
+    int usual_limit = 0;    // of tokens, where context is 0; 0: none beside those
     std::int32_t bos = -1;  // ≥ 0: every window begins with it
     SequenceLogitsOptions logits;
     // Columns of the logits that both models know; 0: all. Ids beyond it are never in `text`.

@@ -138,6 +138,18 @@ class TestLogits : public QObject {
         QVERIFY2(run.err.contains("512") && run.err.contains("513"), run.err.constData());
     }
 
+    void more_ids_than_an_option_allows_are_refused() {
+        for (const auto& [option, value] : {std::pair{"--max-model-len", "15"}, {"--kv-blocks", "1"}}) {
+            QStringList ids;
+            for (int i = 0; i < 17; ++i)
+                ids << "7";
+            const Run run = run_cli({"logits", "--model", tiny_model(), "--ids", ids.join(','), "--out",
+                                     folder_.filePath("x.npy"), option, value});
+            const std::string wrong = not_one_line_error(run, 2);
+            QVERIFY2(wrong.empty() && run.err.contains(option) && run.err.contains("17"), run.all().c_str());
+        }
+    }
+
     // /dev/full fails every write as a full disk does (full(4)).
     void a_full_disk_is_named() {
         const Run run = run_cli({"logits", "--model", tiny_model(), "--ids", "1", "--out", "/dev/full"});

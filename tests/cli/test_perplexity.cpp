@@ -51,6 +51,31 @@ class TestPerplexityCommand : public QObject {
                  no_tokenizer.all().c_str());
     }
 
+    // --max-model-len and the pool bound the windows as they bound an engine's sequences. The model's KV
+    // takes 30 layers · 2 · 3 heads · 64 · 2 bytes = 23,040 bytes a token, so that 3 blocks are 1,105,920
+    // bytes.
+    void windows_keep_to_the_options_of_length() {
+        const auto context = [&](const QStringList& more) {
+            const Run run = run_cli(QStringList{"perplexity", "--file", text_, "--json"} + more);
+            return run.code == 0 ? Json::parse(run.out.toStdString())["context"].get<int>() : -run.code;
+        };
+        QCOMPARE(context({"--max-model-len", "128"}), 128);
+        QCOMPARE(context({"--kv-blocks", "3"}), 48);
+        QCOMPARE(context({"--kv-blocks", "3", "--max-model-len", "32"}), 32);
+        QCOMPARE(context({"--kv-cache-gib", "0.00103"}), 48);  // 1,105,954 bytes
+        QCOMPARE(context({"--kv-blocks", "3", "--context", "20"}), 20);
+        for (const auto& [option, value] :
+             {std::pair{"--max-model-len", "128"}, {"--kv-blocks", "3"}, {"--kv-cache-gib", "0.00103"}}) {
+            const Run run = run_cli({"perplexity", "--file", text_, "--context", "256", option, value});
+            const std::string wrong = not_one_line_error(run, 2);
+            QVERIFY2(wrong.empty() && run.err.contains(option) && run.err.contains("256 tokens"),
+                     run.all().c_str());
+        }
+        const Run beyond = run_cli({"perplexity", "--file", text_, "--max-model-len", "8193"});
+        QVERIFY2(not_one_line_error(beyond, 2).empty() && beyond.err.contains("[1, 8192]"),
+                 beyond.all().c_str());
+    }
+
     void a_text_of_one_token_is_refused() {
         const Run run = run_cli({"perplexity", "--file", "-"}, "a");
         QVERIFY2(run.code == 3 && run.err.contains("two tokens"), run.all().c_str());
