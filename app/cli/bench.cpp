@@ -68,8 +68,7 @@ CompareOptions compare_options(const BenchCommand& o) {
     options.workload = o.bench;
     options.stay_loaded = !o.in_turn;
     options.a = side_of(o.common);
-    if (!o.against.model.empty() || o.against.differs())
-        options.b = side_of(options_of_b(o.common, o.against));
+    if (o.against.any()) options.b = side_of(options_of_b(o.common, o.against));
     options.make_backend = [&o] { return make_backend(o.common); };
     options.cuda_ordinal = parse_device(o.common.device, "--device").ordinal;
     options.command_line = repeat_command(options, o.common.device, o.common.threads);
@@ -95,6 +94,7 @@ void refuse_one_file_for_both(const BenchCommand& o) {
 
 int run(BenchCommand& o) {
     install_interrupt_handler();
+    check_other_side(o.against);
     refuse_one_file_for_both(o);
     const CompareOptions options = compare_options(o);
     for (const std::string* file : {&o.json_file, &o.csv_file}) {

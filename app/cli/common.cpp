@@ -82,10 +82,20 @@ void clear_interrupt() {
     interrupt_seen = 0;
 }
 
+CLI::Validator named_model() {
+    return CLI::Validator(
+        [](const std::string& name) {
+            return name.empty() ? std::string("must name a model, got an empty name") : std::string();
+        },
+        "");
+}
+
 void add_model_option(CLI::App& command, CommonOptions& o) {
-    command.add_option(
-        "--model", o.model,
-        "GGUF file, Hugging Face folder, or org/name in the Hugging Face cache; left out: the starter model");
+    command
+        .add_option("--model", o.model,
+                    "GGUF file, Hugging Face folder, or org/name in the Hugging Face cache; left out: the "
+                    "starter model")
+        ->check(named_model());
 }
 
 void add_common_options(CLI::App& command, CommonOptions& o) {

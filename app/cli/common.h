@@ -47,6 +47,8 @@ struct CommonOptions {
     bool json = false;
 };
 
+// An empty name, as of a variable that a script did not set, is no choice of the default.
+CLI::Validator named_model();
 void add_model_option(CLI::App& command, CommonOptions& options);
 void add_common_options(CLI::App& command, CommonOptions& options);
 

@@ -22,13 +22,7 @@ struct PerplexityCommand {
 
 // Model B, with the settings of A except for what was asked to differ; null without one.
 std::shared_ptr<const Model> load_other(const PerplexityCommand& o, const std::shared_ptr<Backend>& backend) {
-    if (o.against.model.empty()) {
-        if (o.against.differs())
-            throw Error(ErrorKind::argument,
-                        "--against-dtype and --against-activations say how model B is run; name it by "
-                        "--against");
-        return nullptr;
-    }
+    if (!o.against.any()) return nullptr;
     return load(options_of_b(o.common, o.against), backend);
 }
 
@@ -132,6 +126,7 @@ SequenceLimit window_limit(const PerplexityCommand& o, const Model& a, const Mod
 
 int run(const PerplexityCommand& o) {
     install_interrupt_handler();
+    check_other_side(o.against);
     const std::string text = read_file(o.file);
     const EngineOptions engine = engine_options(o.common);
     const auto backend = make_backend(o.common);

@@ -266,12 +266,24 @@ class TestArguments : public QObject {
         plain(bench + QStringList{"--repeats", "0"}, {"repeats", "1", "0"});
         plain(bench + QStringList{"--depth", "-1"}, {"depth", "0", "-1"});
         // Model B's options by B's names.
-        plain(bench + QStringList{"--activations", "8", "--against-dtype", "float32"},
+        const QStringList against = bench + QStringList{"--against", tiny_model()};
+        plain(against + QStringList{"--activations", "8", "--against-dtype", "float32"},
               {"--against-dtype float32", "--activations 8", "--against-activations 16"});
-        plain(bench + QStringList{"--dtype", "float32", "--against-activations", "8"},
+        plain(against + QStringList{"--dtype", "float32", "--against-activations", "8"},
               {"--dtype float32", "--against-activations 8"});
-        plain(bench + QStringList{"--against-dtype", "float32", "--against-activations", "8"},
+        plain(against + QStringList{"--against-dtype", "float32", "--against-activations", "8"},
               {"--against-dtype float32", "--against-activations 8"});
+        // And only beside a B; an empty name is none.
+        for (const auto& [option, value] : {std::pair{"--against-dtype", "float32"},
+                                            {"--against-activations", "16"},
+                                            {"--against-kv-cache-dtype", "float32"}})
+            plain(bench + QStringList{option, value}, {QString("%1 %2").arg(option, value), "--against"});
+        plain(
+            QStringList{"perplexity", "--model", tiny_model(), "--file", "x.txt", "--against-dtype", "auto"},
+            {"--against-dtype auto", "--against"});
+        plain(bench + QStringList{"--against", ""}, {"--against", "empty"});
+        plain({"bench", "--model", ""}, {"--model", "empty"});
+        plain({"inspect", "--model", ""}, {"--model", "empty"});
     }
     void bad_value_is_refused_with_range_and_value() {
         QFETCH(QStringList, arguments);

@@ -120,7 +120,8 @@ class TestBenchAgainst : public QObject {
 
     // The same weights under another setting: named as what differs.
     void settings_of_b() {
-        const Run run = run_cli(small({"--against-kv-cache-dtype", "float32", "--json"}));
+        const Run run =
+            run_cli(small({"--against", tiny_model(), "--against-kv-cache-dtype", "float32", "--json"}));
         QVERIFY2(run.code == 0 && run.err.isEmpty(), run.all().c_str());
         const Json report = Json::parse(run.out.toStdString());
         QVERIFY(report["rows"].size() == 4U);
