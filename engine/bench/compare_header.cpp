@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "engine/bench/compare_report.h"
 #include "engine/bench/machine.h"
 #include "engine/bench/row_run.h"
 #include "engine/bench/verdict.h"
@@ -219,6 +220,10 @@ Json report_header(const HeaderFacts& f, const std::vector<BenchRow>& rows) {
     h["max_retries"] = w.max_retries;
     h["page_cache_warmed"] = f.page_cache_warmed;
     h["load_stages"] = settings["loads"].empty() ? Json::object() : settings["loads"].back()["stages"];
+    for (const ReportColumn& c : report_columns())
+        h["formulas"][c.name] = c.formula;
+    h["formulas"]["letters"] = formula_letters;
+    if (f.sides.size() == 2) h["formulas"]["verdicts"] = verdict_letters;
     h["kv_tokens_definition"] = kv_tokens_definition;
     h["peak_bytes_definition"] = peak_bytes_definition;
     h["voided_runs"] = voided_runs(rows);

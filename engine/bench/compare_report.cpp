@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <sstream>
 
+#include "engine/bench/verdict.h"
+
 namespace recto {
 namespace {
 
@@ -126,6 +128,16 @@ std::string csv_number(const TimedFigure& f, double value) {
 }
 
 }  // namespace
+
+const char* const formula_letters =
+    "p: the prompt's tokens; c: those of them that the prefix cache held; n: output tokens; t_req: when the "
+    "request came; t_start: when its first step began; t_i: when the step of its i-th output token was "
+    "committed; times in seconds; Σ, max and min: over all sequences of a run";
+static_assert(fewest_runs == 5, "the sentence below says so");
+const char* const verdict_letters =
+    "p: of the exact rank test, two-sided; floor: the larger of 1 % and what A's own runs differ by; clear: "
+    "the ranges of the runs do not overlap, and |B ÷ A − 1| > floor; likely: p < 0.05, and |B ÷ A − 1| > "
+    "floor; too few runs: fewer than 5 a side";
 
 const std::vector<ReportColumn>& report_columns() {
     static const std::vector<ReportColumn> table = {

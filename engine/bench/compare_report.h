@@ -18,6 +18,9 @@ struct ReportColumn {
     bool always;  // false: only in rows that have samples of it
 };
 const std::vector<ReportColumn>& report_columns();
+// What the letters of those formulas, and of a verdict, stand for: printed once, below the formulas.
+extern const char* const formula_letters;
+extern const char* const verdict_letters;
 
 nlohmann::ordered_json report_json(const CompareReport& report);
 // The other way round, for reports that were saved. Error(input) that starts with `where`, if it is no report

@@ -179,7 +179,8 @@ void write_notes(std::ostringstream& out, const CompareReport& r) {
         out << separator << c->name << " = " << c->formula;
         separator = "; ";
     }
-    out << ".\n";
+    out << ". In these formulas " << formula_letters << ".\n";
+    if (compares(r)) out << "\nIn verdicts " << verdict_letters << ".\n";
     for (const char* list : {"warnings", "voided_runs"}) {
         if (!r.header.is_object() || !r.header.contains(list)) continue;
         for (const Json& item : r.header[list])
@@ -206,7 +207,9 @@ std::string report_markdown(const CompareReport& r) {
     std::ostringstream out;
     out << report_table(r) << "\nTo repeat it:\n";
     for (const auto& [key, value] : r.header.items())
-        out << "- " << key << ": " << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
+        if (key != "formulas")  // they stand above
+            out << "- " << key << ": " << (value.is_string() ? value.get<std::string>() : value.dump())
+                << '\n';
     return out.str();
 }
 

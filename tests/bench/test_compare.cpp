@@ -3,6 +3,7 @@
 #include "engine/bench/compare.h"
 // Qt comes after it.
 #include <QFile>
+#include <QRegularExpression>
 #include <QTemporaryDir>
 #include <QTest>
 #include <filesystem>
@@ -206,6 +207,31 @@ class TestCompare : public QObject {
             const std::string text = report_table(*stop.so_far);
             QVERIFY2(text.find("B: llama-biases-f16, not loaded yet") != std::string::npos, text.c_str());
         }
+    }
+
+    // Every word of one letter and every time in a formula is defined, once where the formulas stand.
+    void letters_of_formulas_are_defined() {
+        const CompareReport r = run_compare(small("llama-gqa-tied", "llama-biases-f16"), {}, {});
+        const auto& formulas = r.header["formulas"];
+        const auto letters = QString::fromStdString(formulas["letters"].get<std::string>());
+        const QRegularExpression symbol(QStringLiteral("\\bt_\\{?\\w+|(?<!')\\b[a-zA-Z]\\b|\u03a3"),
+                                        QRegularExpression::UseUnicodePropertiesOption);
+        int symbols = 0;
+        for (const ReportColumn& c : report_columns()) {
+            QCOMPARE(formulas[c.name].get<std::string>(), std::string(c.formula));
+            for (auto found = symbol.globalMatch(QString::fromUtf8(c.formula)); found.hasNext(); ++symbols) {
+                QString name = found.next().captured();
+                if (name == "t_1" || name == "t_n" || name == "t_{i") name = "t_i";
+                const bool defined = letters.contains(name + (name == QStringLiteral("\u03a3") ? "" : ": "));
+                QVERIFY2(defined, qPrintable(name + " of " + QString::fromUtf8(c.formula)));
+            }
+        }
+        QVERIFY(symbols > 15);
+        const auto text = QString::fromStdString(report_markdown(r));
+        QCOMPARE(text.count(letters), 1);
+        const auto verdicts = QString::fromStdString(formulas["verdicts"].get<std::string>());
+        QCOMPARE(text.count(verdicts), 1);
+        QVERIFY(verdicts.contains("p: ") && verdicts.contains("floor: "));
     }
 
     void the_header_has_no_path() {
