@@ -126,6 +126,7 @@ class Conversation {
 
     Request make_request() {
         TemplateOptions options;
+        options.cancelled = interrupted;
         const Tokenizer& tokenizer = *model_->tokenizer;
         options.bos_token = tokenizer.spelling(tokenizer.bos());
         if (!tokenizer.eos().empty()) options.eos_token = tokenizer.spelling(tokenizer.eos().front());
@@ -155,6 +156,7 @@ class Conversation {
                 }
             }
         } catch (const Error& e) {  // the conversation goes on
+            if (e.kind() == ErrorKind::cancelled) clear_interrupt();
             std::cout.flush();
             std::cerr << "recto-cli: " << e.what() << '\n';
             if (!messages_.empty() && messages_.back()["role"] == "user")

@@ -28,6 +28,7 @@ void set_messages(PromptRequest& made, const Json& messages, const Model& model)
                     model.path.string() + ": expected a chat template for messages, found " +
                         (model.chat_template_error.empty() ? "none" : model.chat_template_error));
     TemplateOptions options;
+    options.cancelled = interrupted;
     options.bos_token = tokenizer.spelling(tokenizer.bos());
     if (!tokenizer.eos().empty()) options.eos_token = tokenizer.spelling(tokenizer.eos().front());
     const std::vector<TextPiece> pieces = model.chat_template->render(messages, options);
@@ -100,6 +101,8 @@ std::vector<PromptRequest> read_prompts(const std::string& file, const Model& mo
     std::vector<PromptRequest> requests;
     std::string line;
     for (int number = 1; std::getline(lines, line); ++number) {
+        if (interrupted())
+            throw Error(ErrorKind::cancelled, file + ": interrupted while reading the prompts");
         if (!line.empty() && line.back() == '\r') line.pop_back();
         if (line.empty()) continue;
         if (!json) {

@@ -131,7 +131,7 @@ ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
 ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
 
 std::vector<TextPiece> ChatTemplate::render(const Json& messages, const TemplateOptions& options) const {
-    jinja::Machine machine(options.now_unix_s);
+    jinja::Machine machine(options.now_unix_s, options.cancelled);
     return machine.render(program_->body, make_globals(messages, options)).pieces();
 }
 

@@ -2,6 +2,7 @@
 // (trim_blocks, lstrip_blocks, loop controls, generation blocks, tojson without HTML escapes). What it lacks is a
 // named error, not a wrong prompt. Work, recursion and output are bounded.
 #pragma once
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -18,6 +19,7 @@ struct TemplateOptions {
     std::string bos_token, eos_token;   // spellings, given to the template by name
     Json variables = Json::object();    // tools, enable_thinking, date_string, other special tokens …
     std::int64_t now_unix_s = 0;        // for strftime_now; 0: the clock
+    std::function<bool()> cancelled;    // asked while it renders, often; true: Error(cancelled)
 };
 
 class ChatTemplate {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/text/jinja_value.h"
+#include "kernels/error.h"
 
 namespace recto::jinja {
 namespace {
@@ -59,6 +60,13 @@ int compare_numbers(const Value& a, const Value& b) {
 }
 
 }  // namespace
+
+void WorkCount::look() {
+    if (done > max_work) throw Fault("the template does too much work (an endless loop?)");
+    if (cancelled && cancelled())
+        throw Error(ErrorKind::cancelled, "rendering the chat template was interrupted");
+    next_look = std::min(done + work_between_asks, max_work + 1);
+}
 
 CountedWork::CountedWork(WorkCount& count) : outer_(std::exchange(current_work, &count)) {}
 CountedWork::~CountedWork() {

@@ -2,6 +2,7 @@
 // functions.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -54,9 +55,12 @@ struct Loop {
 
 class Machine {
   public:
-    explicit Machine(std::int64_t now_unix_s) : now_unix_s_(now_unix_s) {}
+    // `cancelled` is asked while it works; may be empty.
+    Machine(std::int64_t now_unix_s, std::function<bool()> cancelled) : now_unix_s_(now_unix_s) {
+        work_.cancelled = std::move(cancelled);
+    }
 
-    // Error(input) with the line; `globals` are the variables the template sees.
+    // Error(input) with the line, or Error(cancelled); `globals` are the variables the template sees.
     Text render(const Body& body, std::vector<std::pair<std::string, Value>> globals);
 
     void charge(std::int64_t work) {

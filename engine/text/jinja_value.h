@@ -3,6 +3,7 @@
 // them is too.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -23,12 +24,15 @@ struct Fault : std::runtime_error {
 // What a rendering has done so far, in steps. Comparing and searching happen below the machine, on its
 // thread, and add to the count that it has put here.
 inline constexpr std::int64_t max_work = 20'000'000;
+inline constexpr std::int64_t work_between_asks = 100'000;  // some milliseconds
 struct WorkCount {
-    std::int64_t done = 0;
+    std::int64_t done = 0, next_look = 0;
+    std::function<bool()> cancelled;  // asked now and then; may be empty
     void add(std::int64_t work) {
         done += work;
-        if (done > max_work) throw Fault("the template does too much work (an endless loop?)");
+        if (done >= next_look) look();
     }
+    void look();  // Fault for too much work, Error(cancelled)
 };
 // Puts a count there while it lives; nullptr: nothing is counted.
 class CountedWork {

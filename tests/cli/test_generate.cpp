@@ -367,6 +367,32 @@ class TestGenerate : public QObject {
         QVERIFY2(aborted > 0, "nothing was interrupted");
         QVERIFY2(some_text > 0, "no answer was under way");
     }
+
+    // A thousand renderings, each of much work: Ctrl+C does not wait for them.
+    void interrupt_reaches_a_template() {
+        const QString model = folder_.filePath("slow");
+        QCOMPARE(run_cli({"make-model", "--like", "tiny", "--out", model}).code, 0);
+        write_file(model + "/chat_template.jinja",
+                   "{% for a in range(25) %}{% for b in range(99999) %}{% endfor %}{% endfor %}x");
+        QByteArray many;
+        for (int i = 0; i < 1000; ++i)
+            many += "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"max_tokens\": 1}\n";
+        const QString prompts = folder_.filePath("slow.jsonl");
+        write_file(prompts, many);
+        QProcess process;
+        process.start(cli_program(), {"generate", "--model", model, "--prompts", prompts});
+        QVERIFY(process.waitForStarted());
+        QVERIFY(QTest::qWaitFor([&] { return cpu_seconds(process.processId()) > 1; }, run_limit_ms));
+        QCOMPARE(process.state(), QProcess::Running);
+        QElapsedTimer timer;
+        timer.start();
+        kill(pid_t(process.processId()), SIGINT);
+        Run run;
+        finish(process, run);
+        QVERIFY2(timer.elapsed() < 10'000, qPrintable(QString::number(timer.elapsed())));
+        const std::string wrong = not_one_line_error(run, 130);
+        QVERIFY2(wrong.empty() && run.err.contains("interrupted"), run.all().c_str());
+    }
 };
 
 RECTO_TEST_CLASS(TestGenerate);

@@ -36,6 +36,7 @@ class TestOrigin : public QObject {
     void special_tokens_and_variables();
     void messages_without_values();
     void refusals();
+    void cancelling();
     void known_templates_data();
     void known_templates();
 };
@@ -141,6 +142,27 @@ void TestOrigin::refusals() {
 }
 
 // The formats as each family documents them, written out by hand.
+// Asked before the first of the work and, in the longest rendering that is allowed, a hundred times more.
+void TestOrigin::cancelling() {
+    const ChatTemplate endless(
+        "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}");
+    int asked = 0, last = 1 << 30;
+    TemplateOptions options;
+    options.cancelled = [&] { return ++asked == last; };
+    QVERIFY_THROWS_EXCEPTION(Error, endless.render(user("x"), options));
+    QVERIFY2(asked >= 100, qPrintable(QString::number(asked)));
+    for (last = 1; last <= 50; last += 49) {
+        asked = 0;
+        try {
+            (void)endless.render(user("x"), options);
+            QFAIL("it was not cancelled");
+        } catch (const Error& e) {
+            QCOMPARE(e.kind(), recto::ErrorKind::cancelled);
+            QCOMPARE(asked, last);
+        }
+    }
+}
+
 void TestOrigin::known_templates_data() {
     QTest::addColumn<QString>("expected");
     QTest::newRow("chatml")
