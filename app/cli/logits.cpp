@@ -1,5 +1,7 @@
 // logits: the model's raw logits at every position of a token sequence, for comparing with other
 // implementations.
+#include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <optional>
 
@@ -45,15 +47,25 @@ int run(const LogitsCommand& o) {
     options.block_size = engine.block_size;
     options.chunk_tokens = engine.max_num_batched_tokens > 0 ? engine.max_num_batched_tokens : 64;
     options.kv_dtype = engine.kv_dtype;
-    sequence_logits(model, ids, options, [&](std::int64_t, std::span<const float> row) {
+    std::int64_t damaged = 0, first_damaged = 0;
+    sequence_logits(model, ids, options, [&](std::int64_t position, std::span<const float> row) {
         if (interrupted()) throw Error(ErrorKind::cancelled, "interrupted");
         if (!out) out.emplace(o.out, std::int64_t(ids.size()), model->config.vocab);
         out->write(row);
+        if (!std::all_of(row.begin(), row.end(), [](float value) { return std::isfinite(value); }) &&
+            damaged++ == 0)
+            first_damaged = position;
     });
     out->close();
     if (o.common.json)
         std::cout << Json{{"tokens", ids.size()}, {"vocab", model->config.vocab}, {"file", o.out}}.dump()
                   << '\n';
+    if (damaged > 0)  // written all the same: where they begin tells what is damaged
+        throw Error(ErrorKind::runtime, o.out + ": expected finite logits, found " + std::to_string(damaged) +
+                                            " of " + std::to_string(ids.size()) +
+                                            " rows with a NaN or an infinity, the first at position " +
+                                            std::to_string(first_damaged) +
+                                            "; the model's weights or their scales are damaged");
     return exit_done;
 }
 

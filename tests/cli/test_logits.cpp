@@ -1,8 +1,10 @@
 // logits: the .npy file, its numbers, and refusals.
+#include <QDir>
 #include <QTemporaryDir>
 #include <QTest>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "cli/cli.h"
 #include "support/registry.h"
@@ -54,6 +56,36 @@ class TestLogits : public QObject {
         }
         // FP32 against float64: a thousandth of the logits' own size.
         QVERIFY2(worst < 1e-3 * std::sqrt(squares / double(a.size())), qPrintable(QString::number(worst)));
+    }
+
+    // One weight of the embedding, which is the head too, becomes a NaN: row 200 of 259, so that every
+    // position has one, and all behind a token 200 is one.
+    void logits_that_are_no_numbers_are_told() {
+        const QString model = folder_.filePath("damaged"), out = folder_.filePath("damaged.npy");
+        QVERIFY(QDir().mkpath(model) && QFile::copy(tiny_model() + "/config.json", model + "/config.json"));
+        QByteArray file = file_bytes(tiny_model() + "/model.safetensors");
+        std::uint64_t header = 0;
+        std::memcpy(&header, file.constData(), sizeof header);
+        const Json tensor =
+            Json::parse(file.mid(8, qsizetype(header)).toStdString())["model.embed_tokens.weight"];
+        QCOMPARE(tensor["dtype"].get<std::string>(), "F32");
+        const auto row = tensor["shape"][1].get<std::size_t>() * sizeof(float);
+        const float nan = std::numeric_limits<float>::quiet_NaN();
+        std::memcpy(file.data() + 8 + header + tensor["data_offsets"][0].get<std::size_t>() + 200 * row, &nan,
+                    sizeof nan);
+        write_file(model + "/model.safetensors", file);
+        const Run run =
+            run_cli({"logits", "--model", model, "--ids", "1,2,200", "--dtype", "float32", "--out", out});
+        const std::string wrong = not_one_line_error(run, 1);
+        QVERIFY2(wrong.empty() && run.err.contains("damaged.npy: ") &&
+                     run.err.contains("3 of 3 rows with a NaN or an infinity, the first at position 0"),
+                 run.all().c_str());
+        QByteArray data;
+        npy_header(file_bytes(out), data);
+        QCOMPARE(data.size(), 3 * 259 * 4);
+        std::vector<float> logits(3 * 259);
+        std::memcpy(logits.data(), data.constData(), std::size_t(data.size()));
+        QVERIFY(std::isnan(logits[200]) && !std::isnan(logits[199]) && std::isnan(logits[2 * 259]));
     }
 
     // The model itself, by a link too; what else lies in its folder may be replaced.
