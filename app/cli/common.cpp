@@ -90,6 +90,19 @@ CLI::Validator named_model() {
         "");
 }
 
+CLI::Validator named_place() {
+    return CLI::Validator(
+        [](const std::string& path) {
+            if (path.empty()) return std::string("must name a place for the result, got an empty name");
+            if (path == "-")
+                return std::string(
+                    "must name a place for the result, got -, and standard output is none for it; a "
+                    "file of that name is ./-");
+            return std::string();
+        },
+        "");
+}
+
 void add_model_option(CLI::App& command, CommonOptions& o) {
     command
         .add_option("--model", o.model,

@@ -49,6 +49,8 @@ struct CommonOptions {
 
 // An empty name, as of a variable that a script did not set, is no choice of the default.
 CLI::Validator named_model();
+// Of results that are written to a place: "-", which elsewhere is standard output, would become a file.
+CLI::Validator named_place();
 void add_model_option(CLI::App& command, CommonOptions& options);
 void add_common_options(CLI::App& command, CommonOptions& options);
 

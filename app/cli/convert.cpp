@@ -58,7 +58,9 @@ void add_convert(CLI::App& app, int& code) {
     CLI::App* command = app.add_subcommand(
         "convert", "A model as a Hugging Face folder with dense weights (config, safetensors, tokenizer)");
     add_model_option(*command, options->common);
-    command->add_option("--out", options->out, "the folder to write: new, or empty")->required();
+    command->add_option("--out", options->out, "the folder to write: new, or empty")
+        ->required()
+        ->check(named_place());
     command
         ->add_option(
             "--dtype", options->dtype,

@@ -77,7 +77,7 @@ void add_logits(CLI::App& app, int& code) {
         "logits", "Raw logits at every position, as float32 [tokens, vocab] in a .npy file");
     command->add_option("--ids", options->ids, "token ids as 1,2,3");
     command->add_option("--ids-file", options->ids_file, "a JSON array of token ids");
-    command->add_option("--out", options->out, "the .npy file")->required();
+    command->add_option("--out", options->out, "the .npy file")->required()->check(named_place());
     add_common_options(*command, options->common);
     command->callback([options, &code] { code = run(*options); });
 }

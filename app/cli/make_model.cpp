@@ -65,7 +65,8 @@ void add_make_model(CLI::App& app, int& code) {
     command
         ->add_option("--out", o->out,
                      "a new or empty folder; with gguf:TYPE also a new file whose name ends in .gguf")
-        ->required();
+        ->required()
+        ->check(named_place());
     command->add_flag("--json", o->json, "a machine-readable summary");
     command->footer(
         "The text such a model writes means nothing; its speed and its memory are those of the real shape.\n"

@@ -284,6 +284,14 @@ class TestArguments : public QObject {
         plain(bench + QStringList{"--against", ""}, {"--against", "empty"});
         plain({"bench", "--model", ""}, {"--model", "empty"});
         plain({"inspect", "--model", ""}, {"--model", "empty"});
+        // No file or folder "-" is made where a result cannot go to standard output.
+        for (const char* name : {"-", ""}) {
+            const QString said = *name == '-' ? "got -" : "empty";
+            plain({"logits", "--ids", "1", "--model", tiny_model(), "--out", name}, {"--out", said});
+            plain({"convert", "--model", tiny_model(), "--out", name}, {"--out", said});
+            plain({"make-model", "--like", "tiny", "--out", name}, {"--out", said});
+            plain(bench + QStringList{"--csv", name}, {"--csv", said});
+        }
     }
     void bad_value_is_refused_with_range_and_value() {
         QFETCH(QStringList, arguments);
@@ -293,6 +301,7 @@ class TestArguments : public QObject {
         QVERIFY2(wrong.empty(), wrong.c_str());
         for (const QString& words : said)
             QVERIFY2(run.err.contains(words.toUtf8()), qPrintable(words + " is missing: " + run.err));
+        QVERIFY(!QFile::exists("-"));
     }
 
     // A device that was asked for is used, or the run fails: the CPU never stands in for it.
