@@ -87,7 +87,7 @@ class TestPanelModels : public QObject {
         QVERIFY(at(2, BlockMapModel::dimmed_role).toBool());  // cached keeps its owner's hue
         QCOMPARE(at(2, BlockMapModel::hue_role).toInt(), int(OwnerHue::sky));
         QCOMPARE(at(3, BlockMapModel::hue_role).toInt(), -1);  // free has none
-        QCOMPARE(model.summary(), QStringLiteral("2 of 2000 used; Tainan 1, Regex 1; 1 shared; 1 cached"));
+        QCOMPARE(model.summary(), QStringLiteral("2 of 2000 used; Regex 1, Tainan 0; 1 shared; 1 cached"));
         QCOMPARE(model.waste(), 12.0 / 32.0);
     }
 

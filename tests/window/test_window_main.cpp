@@ -25,6 +25,7 @@
 #include "ui/message_bar.h"
 #include "ui/model_sizes.h"
 #include "ui/models/chat_list_model.h"
+#include "ui/panel/flow_legend.h"
 #include "ui/panel/live_panel.h"
 #include "ui/sidebar.h"
 #include "ui/theme/theme.h"
@@ -158,6 +159,17 @@ class TestWindowMain : public QObject {
         }));
         const auto looks = panel->feed()->looks();
         QVERIFY(std::any_of(looks.begin(), looks.end(), [](const CellLook& c) { return c.ref_count >= 2; }));
+        // The legend counts each of the 128 blocks once.
+        const auto* legend = panel->findChild<FlowLegend*>(QStringLiteral("block_legend"));
+        QVERIFY(wait_for([&] {
+            int sum = 0, shared = 0;
+            for (const LegendEntry& entry : legend->entries()) {
+                const int blocks = entry.text.section(QLatin1Char(' '), -1).toInt();
+                sum += blocks;
+                if (entry.swatch == Swatch::shared) shared = blocks;
+            }
+            return sum == 128 && shared > 0;
+        }));
     }
 
     // Lengths of the four answers in tokens, once all have ended by their limit: this model never ends one

@@ -79,14 +79,14 @@ int BlockMapModel::block_size() const {
 }
 
 std::vector<BlockMapModel::OwnerCount> BlockMapModel::owners() const {
-    std::map<OwnerId, int> used;
+    std::map<OwnerId, int> own;
     for (const BlockCell& cell : cells_)
-        if (cell.state == BlockState::used && cell.owned) ++used[cell.owner];
+        if (cell.state == BlockState::used && cell.owned) own[cell.owner] += cell.ref_count <= 1 ? 1 : 0;
     std::vector<OwnerCount> owners;
-    for (const auto& [owner, count] : used)
+    for (const auto& [owner, count] : own)
         owners.push_back({owner, count});
     std::stable_sort(owners.begin(), owners.end(),
-                     [](const OwnerCount& a, const OwnerCount& b) { return a.used > b.used; });
+                     [](const OwnerCount& a, const OwnerCount& b) { return a.own > b.own; });
     return owners;
 }
 
@@ -102,7 +102,7 @@ QString BlockMapModel::summary() const {
     QStringList parts{tr("%1 of %2 used").arg(locale.toString(counts.used), locale.toString(counts.total))};
     QStringList names;
     for (const OwnerCount& owner : owners())
-        names << tr("%1 %2", "chat, blocks").arg(name_of_(owner.owner), locale.toString(owner.used));
+        names << tr("%1 %2", "chat, blocks").arg(name_of_(owner.owner), locale.toString(owner.own));
     if (!names.isEmpty()) parts << names.join(QStringLiteral(", "));
     if (counts.shared > 0) parts << tr("%1 shared").arg(locale.toString(counts.shared));
     if (counts.cached > 0) parts << tr("%1 cached").arg(locale.toString(counts.cached));

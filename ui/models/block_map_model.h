@@ -48,13 +48,13 @@ class BlockMapModel : public QAbstractListModel {
     std::span<const BlockCell> cells() const { return cells_; }  // for painting: no QVariant a cell
     int untouched() const { return untouched_; }                 // folded into the last row
     int block_size() const;
-    // "421 of 512 used; Tainan 231, Regex 151; 26 shared"
+    // "421 of 512 used; Tainan 231, Regex 164; 26 shared": what is used, once each
     QString summary() const;
     struct OwnerCount {
         OwnerId owner = 0;
-        int used = 0;  // blocks; a shared one counts for its last taker
+        int own = 0;  // blocks that no other sequence has; shared ones are counted apart
     };
-    std::vector<OwnerCount> owners() const;  // by blocks, most first
+    std::vector<OwnerCount> owners() const;  // of used blocks, those with most of their own first
     double waste() const;                    // empty slots ÷ allocated slots; 0 without any
 
     int rowCount(const QModelIndex& parent = {}) const override;

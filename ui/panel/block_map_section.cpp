@@ -66,13 +66,13 @@ void BlockMapSection::refresh() {
     std::vector<LegendEntry> entries;
     const auto owners = model->owners();
     for (const auto& owner : owners) {
-        if (owner.used == 0 || entries.size() == 8) continue;
+        if (entries.size() == 8) break;
         const QString name = feed()->session()->owner_name(owner.owner);
         const QString brief = name.size() > 18 ? name.left(17) + QStringLiteral("…") : name;
         entries.push_back({Swatch::owner,
                            feed()->session()->style(owner.owner).number,
                            {},
-                           QStringLiteral("%1 %2").arg(brief, locale.toString(owner.used))});
+                           QStringLiteral("%1 %2").arg(brief, locale.toString(owner.own))});
     }
     if (s->counts.shared > 0)
         entries.push_back({Swatch::shared, -1, {}, tr("shared %1").arg(locale.toString(s->counts.shared))});
