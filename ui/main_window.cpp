@@ -11,11 +11,14 @@
 #include <QMessageBox>
 #include <QMimeData>
 #include <QPushButton>
+#include <QScreen>
 #include <QSplitter>
 #include <QStackedWidget>
+#include <QStyle>
 #include <QTimer>
 #include <QToolButton>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "ui/bench/bench_view.h"
 #include "ui/chat/chat_view.h"
@@ -155,11 +158,23 @@ void MainWindow::restore_layout() {
     Settings& settings = session_->settings();
     const Metrics& m = theme_->palette().metrics;
     resize(QSize(1440, 900).boundedTo(screen()->availableSize()));
-    if (!settings.geometry().isEmpty()) restoreGeometry(settings.geometry());
+    if (!settings.geometry().isEmpty() && restoreGeometry(settings.geometry())) fit_to_screen();
     splitter_->setSizes({m.sidebar_width, width() - m.sidebar_width - m.panel_width - 2, m.panel_width});
     if (!settings.splitter().isEmpty()) splitter_->restoreState(settings.splitter());
     sidebar_->setVisible(settings.sidebar_visible());
     panel_->setVisible(settings.panel_visible());
+}
+
+// The place may be one on a larger screen, or on one that is gone: Qt moves it, but leaves its size.
+void MainWindow::fit_to_screen() {
+    if (isMaximized() || isFullScreen()) return;  // the desktop sizes it
+    const QScreen* there = QGuiApplication::screenAt(geometry().center());
+    QRect room = (there != nullptr ? there : screen())->availableGeometry();
+    room.setTop(room.top() + style()->pixelMetric(QStyle::PM_TitleBarHeight, nullptr, this));
+    QRect place(geometry().topLeft(), geometry().size().boundedTo(room.size()));
+    place.moveTopLeft({std::clamp(place.x(), room.left(), room.right() + 1 - place.width()),
+                       std::clamp(place.y(), room.top(), room.bottom() + 1 - place.height())});
+    setGeometry(place);
 }
 
 void MainWindow::save_layout() {

@@ -71,6 +71,7 @@ class MainWindow : public QMainWindow {
     void connect_session();
     void restore_tabs();
     void restore_layout();
+    void fit_to_screen();
     void save_layout();
     void show_tab(int index);
     void commit_input();

@@ -1,0 +1,79 @@
+// The main window's place on the screen.
+#include <QApplication>
+#include <QDataStream>
+#include <QScreen>
+#include <QTest>
+
+#include "support/registry.h"
+#include "test_window_fixture.h"
+#include "ui/language.h"
+#include "ui/main_window.h"
+#include "ui/theme/theme.h"
+
+using namespace recto;
+using namespace recto::ui;
+using namespace recto::test;
+
+namespace {
+
+// What QWidget::saveGeometry writes (version 3), of a window on a screen of this width.
+QByteArray saved_geometry(const QRect& place, int screen_width) {
+    QByteArray bytes;
+    QDataStream out(&bytes, QIODevice::WriteOnly);
+    out.setVersion(QDataStream::Qt_4_0);
+    out << quint32(0x1D9D0CB) << quint16(3) << quint16(0) << place << place << qint32(0) << quint8(0)
+        << quint8(0) << qint32(screen_width) << place;
+    return bytes;
+}
+
+}  // namespace
+
+class TestWindowFrame : public QObject {
+    Q_OBJECT
+
+    struct Desk {
+        explicit Desk(const QByteArray& geometry = {}) {
+            theme.apply_to(*qApp);
+            if (!geometry.isEmpty()) words.session->settings().set_geometry(geometry);
+            words.load();
+            window = std::make_unique<MainWindow>(&theme, &language, words.session.get(), LoadChoices{});
+            window->show();
+            wait_for([this] { return window->current_chat() != nullptr; });
+        }
+        ~Desk() { window->close(); }
+        WordSession words;
+        Language language;
+        Theme theme;
+        std::unique_ptr<MainWindow> window;
+    };
+
+  private Q_SLOTS:
+    void a_place_from_a_larger_screen_is_fitted_data() {
+        QTest::addColumn<QRect>("place");
+        QTest::addColumn<int>("screen_width");
+        const QRect screen = QGuiApplication::primaryScreen()->availableGeometry();
+        const int wide = screen.width() * 5 / 4;
+        QTest::newRow("larger") << QRect(0, 0, wide, screen.height() * 2) << wide;
+        QTest::newRow("beyond the corner")
+            << QRect(screen.right() - 20, screen.bottom() - 20, 900, 700) << wide;
+        QTest::newRow("on a screen that is gone") << QRect(-5000, -5000, 700, 600) << screen.width();
+        QTest::newRow("small and inside") << QRect(40, 40, 700, 600) << screen.width();
+    }
+    void a_place_from_a_larger_screen_is_fitted() {
+        QFETCH(QRect, place);
+        QFETCH(int, screen_width);
+        const Desk desk(saved_geometry(place, screen_width));
+        const QRect screen = QGuiApplication::primaryScreen()->availableGeometry();
+        const QRect now = desk.window->geometry();
+        QVERIFY2(screen.contains(now) && desk.window->frameGeometry().top() >= screen.top(),
+                 qPrintable(QStringLiteral("%1, %2, %3 × %4")
+                                .arg(now.x())
+                                .arg(now.y())
+                                .arg(now.width())
+                                .arg(now.height())));
+        if (screen.contains(place)) QCOMPARE(now, place);
+    }
+};
+
+RECTO_TEST_CLASS(TestWindowFrame);
+#include "test_window_frame.moc"
