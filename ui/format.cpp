@@ -62,7 +62,9 @@ QString card_title(const LoadedModelInfo& model) {
 
 QString device_line(const LoadedModelInfo& model) {
     if (model.device.kind != "cpu") return card_title(model);
-    return tr("no graphics card in use: running on the CPU with %1").arg(kernels_title(model.device));
+    const QString text =
+        tr("no graphics card in use: running on the CPU with %1").arg(kernels_title(model.device));
+    return model.activations == Activations::floating ? text : tr("%1, INT8 activations").arg(text);
 }
 
 }  // namespace recto::ui

@@ -17,7 +17,7 @@ QString kernels_title(const DeviceInfo& device);
 QString model_title(const LoadedModelInfo& model);
 // The card's name, and where its products are of less than 16 bits: "NVIDIA H200, FP8 activations in prefill".
 QString card_title(const LoadedModelInfo& model);
-// "running on the CPU with AVX-512 VNNI", or the card's title.
+// "running on the CPU with AVX-512 VNNI, INT8 activations", or the card's title.
 QString device_line(const LoadedModelInfo& model);
 
 }  // namespace recto::ui

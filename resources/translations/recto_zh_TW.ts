@@ -20,6 +20,10 @@
         <translation>%1，預填時使用 INT8 激活值</translation>
     </message>
     <message>
+        <source>%1, INT8 activations</source>
+        <translation>%1，使用 INT8 激活值</translation>
+    </message>
+    <message>
         <source>no graphics card in use: running on the CPU with %1</source>
         <translation>未使用顯示卡：以 CPU 執行（%1）</translation>
     </message>

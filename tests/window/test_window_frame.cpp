@@ -1,4 +1,4 @@
-// The main window's place on the screen.
+// The main window's place on the screen, and what of it follows the model.
 #include <QApplication>
 #include <QDataStream>
 #include <QScreen>
@@ -6,6 +6,7 @@
 
 #include "support/registry.h"
 #include "test_window_fixture.h"
+#include "ui/format.h"
 #include "ui/language.h"
 #include "ui/main_window.h"
 #include "ui/theme/theme.h"
@@ -72,6 +73,19 @@ class TestWindowFrame : public QObject {
                                 .arg(now.width())
                                 .arg(now.height())));
         if (screen.contains(place)) QCOMPARE(now, place);
+    }
+
+    void eight_bit_activations_are_on_screen() {
+        LoadedModelInfo info;
+        info.device = {"cpu", "Test processor", "avx512 (processor: …)", 2, 0, 0};
+        const QString plain = QStringLiteral("no graphics card in use: running on the CPU with AVX-512");
+        info.activations = Activations::floating;
+        QCOMPARE(device_line(info), plain);
+        info.activations = Activations::int8;
+        QCOMPARE(device_line(info), plain + QStringLiteral(", INT8 activations"));
+        info.device.kind = "cuda";
+        info.activations = Activations::token_fp8;
+        QCOMPARE(device_line(info), QStringLiteral("Test processor, FP8 activations in prefill"));
     }
 };
 
