@@ -151,7 +151,8 @@ void ModelCard::restyle() {
     dim.setColor(QPalette::Link, p.accent);
     details_->setPalette(dim);
     starter_->setPalette(dim);
-    refresh();  // the link takes its colour when its text is set
+    starter_->clear();  // the link takes its colour when another text is set
+    refresh();
 }
 
 void ModelCard::changeEvent(QEvent* event) {

@@ -1,6 +1,7 @@
-// The main window's place on the screen, and what of it follows the model.
+// The main window's place on the screen, and what of it follows the palette and the model.
 #include <QApplication>
 #include <QDataStream>
+#include <QLabel>
 #include <QScreen>
 #include <QTest>
 
@@ -25,6 +26,14 @@ QByteArray saved_geometry(const QRect& place, int screen_width) {
     out << quint32(0x1D9D0CB) << quint16(3) << quint16(0) << place << place << qint32(0) << quint8(0)
         << quint8(0) << qint32(screen_width) << place;
     return bytes;
+}
+
+bool has_colour(QWidget* widget, const QColor& colour) {
+    const QImage image = widget->grab().toImage().convertToFormat(QImage::Format_RGB32);
+    for (int y = 0; y < image.height(); ++y)
+        for (int x = 0; x < image.width(); ++x)
+            if (image.pixel(x, y) == colour.rgb()) return true;
+    return false;
 }
 
 }  // namespace
@@ -73,6 +82,20 @@ class TestWindowFrame : public QObject {
                                 .arg(now.width())
                                 .arg(now.height())));
         if (screen.contains(place)) QCOMPARE(now, place);
+    }
+
+    // The link's underline is of its very colour.
+    void the_links_colour_follows_the_theme() {
+        Desk desk;
+        auto* note = desk.window->findChild<QLabel*>(QStringLiteral("starter_note"));
+        QVERIFY(note->isVisible());
+        for (const ColorMode mode : {ColorMode::light, ColorMode::dark, ColorMode::light}) {
+            const QColor before = desk.theme.palette().accent;
+            desk.theme.set_mode(mode);
+            const QColor after = desk.theme.palette().accent;
+            QVERIFY(has_colour(note, after));
+            QVERIFY(before == after || !has_colour(note, before));
+        }
     }
 
     void eight_bit_activations_are_on_screen() {
