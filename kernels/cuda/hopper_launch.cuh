@@ -25,6 +25,10 @@ void launch_widths(cudaStream_t stream, Tensor x, const TileWeight& w, const Til
             return launch_hopper<Kind, T, 64>(stream, x, w, output, scratch, shape);
         case 128:
             return launch_hopper<Kind, T, 128>(stream, x, w, output, scratch, shape);
+        case 192:
+            if constexpr (Kind != TileKind::dense)
+                return launch_hopper<Kind, T, 192>(stream, x, w, output, scratch, shape);
+            [[fallthrough]];
         default:
             assert(shape.tokens == 256);
             return launch_hopper<Kind, T, 256>(stream, x, w, output, scratch, shape);

@@ -28,7 +28,7 @@ double weight_bytes(const TileProblem& w) {
 
 // A chunk of one tile. 2,048 multiply-adds a clock; narrower tiles feed the tensor cores less well.
 double chunk_clocks(const TileProblem& w, int tokens, double share_of_memory) {
-    const double rate = 2048 * (tokens >= 256 ? 0.78 : tokens >= 128 ? 0.63 : 0.6);
+    const double rate = 2048 * (tokens >= 256 ? 0.78 : tokens >= 192 ? 0.71 : tokens >= 128 ? 0.63 : 0.6);
     const double compute = cells * tokens / rate;
     const double unpack = w.kind == TileKind::dense ? 0 : 1150;
     return std::max({compute, unpack, weight_bytes(w) / share_of_memory});
@@ -112,7 +112,8 @@ TileShape choose_cut(const TileProblem& w, int multiprocessors) {
         best.grid = best.slabs.grid;
         return best;
     }
-    for (const int tokens : {narrow, narrow / 2}) {
+    const bool three_quarters = w.kind != TileKind::dense && narrow == 256;
+    for (const int tokens : {narrow, narrow / 2, three_quarters ? 192 : 0}) {
         if (tokens < 8 || (tokens < narrow && tokens < 128))
             continue;  // narrower only where two tiles may pay
         consider(tokens, 1, false);
