@@ -34,19 +34,19 @@ __device__ inline float tanh_fast(float x) {
 template <int Bytes>
 __device__ inline void load_stream(uint32_t* to, const void* from) {
     if constexpr (Bytes == 16)
-        asm volatile("ld.global.L1::no_allocate.v4.b32 {%0, %1, %2, %3}, [%4];"
+        asm volatile("ld.global.L1::no_allocate.L2::256B.v4.b32 {%0, %1, %2, %3}, [%4];"
                      : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                      : "l"(from));
     else if constexpr (Bytes == 8)
-        asm volatile("ld.global.L1::no_allocate.v2.b32 {%0, %1}, [%2];"
+        asm volatile("ld.global.L1::no_allocate.L2::256B.v2.b32 {%0, %1}, [%2];"
                      : "=r"(to[0]), "=r"(to[1])
                      : "l"(from));
     else if constexpr (Bytes == 4)
-        asm volatile("ld.global.L1::no_allocate.b32 %0, [%1];" : "=r"(to[0]) : "l"(from));
+        asm volatile("ld.global.L1::no_allocate.L2::256B.b32 %0, [%1];" : "=r"(to[0]) : "l"(from));
     else {
         static_assert(Bytes == 2);
         uint16_t half;
-        asm volatile("ld.global.L1::no_allocate.b16 %0, [%1];" : "=h"(half) : "l"(from));
+        asm volatile("ld.global.L1::no_allocate.L2::256B.b16 %0, [%1];" : "=h"(half) : "l"(from));
         to[0] = half;
     }
 }
