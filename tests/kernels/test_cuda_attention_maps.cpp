@@ -281,7 +281,7 @@ class TestCudaAttentionMaps : public QObject {
         }
     }
 
-    // 20 million elements of K: 4,882 tokens of 32 heads of 128, four times as many where four heads share
+    // 8 million elements of K: 1,953 tokens of 32 heads of 128, four times as many where four heads share
     // one. What prefill reads does not count.
     void long_contexts_are_told() {
         const auto reads_much = [](HeadShape heads, int sequences, int context, int queries) {
@@ -298,10 +298,10 @@ class TestCudaAttentionMaps : public QObject {
             return plan_attention(step, {heads, 132}).reads_much;
         };
         const HeadShape each{32, 32, 128}, shared{32, 8, 128};
-        QVERIFY(!reads_much(each, 16, 305, 1));  // 4,880
-        QVERIFY(reads_much(each, 16, 306, 1));
-        QVERIFY(!reads_much(shared, 1, 19531, 1));
-        QVERIFY(reads_much(shared, 1, 19532, 1));
+        QVERIFY(!reads_much(each, 16, 122, 1));  // 1,952
+        QVERIFY(reads_much(each, 16, 123, 1));
+        QVERIFY(!reads_much(shared, 1, 7812, 1));
+        QVERIFY(reads_much(shared, 1, 7813, 1));
         QVERIFY(!reads_much(each, 1, 8192, 2));
     }
 };
