@@ -1,372 +1,23 @@
-// Paged attention of single rows (decode): one pass over K and V, bound by reading them.
-//
-// A block works on one item at a time: a share of one row's context for one KV head and up to 8 query heads
-// of its group. Its four warps take every fourth chunk of 16 tokens and never meet until the end. Both
-// products run on the tensor cores as transposes, S^T = K·Q^T and O^T = V^T·P^T, so that the heads are the 8
-// columns of mma.m16n8k16, K and V go from memory straight to their fragments (attention_tiles.h), and a
-// lane's scores, maxima, sums and outputs belong to the same two heads. Running {max, sum, out} as in
-// FlashAttention (Dao et al. 2022); shares of a row are merged by the block that ends last, in the order of
-// the context.
+// Decode attention as a kernel of its own: a fixed grid of blocks takes shares off the step's list
+// (attention_plan.h), each as attention_share.cuh says.
 #pragma once
-#include "kernels/cuda/attention.h"
-#include "kernels/cuda/attention_math.cuh"
+#include "kernels/cuda/attention_share.cuh"
 #include "kernels/cuda/launch.h"
 
 namespace recto::cuda {
 
 template <DType Kv, int Dim>
-struct DecodeShape {
-    static constexpr int element_bytes = int(dtype_bytes(Kv));
-    static constexpr RowSegments key = row_segments(Dim, key_lanes, element_bytes);
-    static constexpr RowSegments value = row_segments(Dim, value_lanes, element_bytes);
-    static constexpr int steps = Dim / 16;
-    static constexpr int warps = decode_threads / 32;
-    static constexpr int out_stride =
-        Dim + 4;  // floats; keeps the four lanes of a row off each other's banks
-    // 16-bit rows of 256 elements leave no registers for the query.
-    static constexpr bool query_in_shared = Dim * element_bytes > 256;
-    static constexpr int octet_bytes = 8 * Dim * element_bytes;  // 8 tokens of a head lie together
-};
-
-// Shared memory of a block. What the merge of warps and the merge of shares use is never needed at once.
-template <DType Kv, int Dim>
-struct DecodeShared {
-    using Shape = DecodeShape<Kv, Dim>;
-    float out[Shape::warps][decode_heads][Shape::out_stride];
-    float top[Shape::warps][decode_heads];
-    float sum[Shape::warps][decode_heads];
-    float weight[most_splits][decode_heads];
-    uint2 query[Shape::query_in_shared ? Shape::steps : 1][32];
-    int is_last;
-    int next[2];  // claimed items, in turns
-};
-
-// A call for each of 0 … N − 1 as a constant.
-template <int N, typename F>
-__device__ inline void unrolled(F&& f) {
-    [&]<int... I>(std::integer_sequence<int, I...>) {
-        (f(std::integral_constant<int, I>{}), ...);
-    }
-    (std::make_integer_sequence<int, N>{});
-}
-
-// Keys of tokens g and g + 8 of a chunk; values of tokens 2c, 2c + 1, 2c + 8, 2c + 9 (lane 4g + c).
-template <DType Kv, int Dim>
-struct ChunkWords {
-    uint32_t key[2][DecodeShape<Kv, Dim>::key.words];
-    uint32_t value[4][DecodeShape<Kv, Dim>::value.words];
-};
-
-template <DType Kv, int Dim>
-__device__ inline void load_keys(ChunkWords<Kv, Dim>& w, const char* octet0, const char* octet1, int g,
-                                 int c) {
-    using Shape = DecodeShape<Kv, Dim>;
-    constexpr int bytes = Shape::element_bytes;
-    unrolled<Shape::key.count>([&](auto s) {
-        constexpr int base = Shape::key.base[s], width = Shape::key.width[s], at = Shape::key.first_word[s];
-        const int offset = (g * Dim + base + c * width) * bytes;
-        load_stream<width * bytes>(&w.key[0][at], octet0 + offset);
-        load_stream<width * bytes>(&w.key[1][at], octet1 + offset);
-    });
-}
-
-template <DType Kv, int Dim>
-__device__ inline void load_values(ChunkWords<Kv, Dim>& w, const char* octet0, const char* octet1, int g,
-                                   int c) {
-    using Shape = DecodeShape<Kv, Dim>;
-    constexpr int bytes = Shape::element_bytes;
-    unrolled<Shape::value.count>([&](auto s) {
-        constexpr int base = Shape::value.base[s], width = Shape::value.width[s];
-        constexpr int at = Shape::value.first_word[s];
-        const int offset = (2 * c * Dim + base + g * width) * bytes;
-        load_stream<width * bytes>(&w.value[0][at], octet0 + offset);
-        load_stream<width * bytes>(&w.value[1][at], octet0 + offset + Dim * bytes);
-        load_stream<width * bytes>(&w.value[2][at], octet1 + offset);
-        load_stream<width * bytes>(&w.value[3][at], octet1 + offset + Dim * bytes);
-    });
-}
-
-// The running state of a lane's two heads, 2c and 2c + 1.
-template <int Dim>
-struct DecodeState {
-    float out[Dim / 16][4] = {};  // tile: elements 2t (0: head 2c, 1: head 2c + 1) and 2t + 1 (2, 3)
-    float top[2] = {-INFINITY, -INFINITY};
-    float sum[2] = {};  // of this lane's tokens
-};
-
-// Scores (in powers of two) to probabilities: scores[0], [1] are token g's for heads 2c, 2c + 1; [2], [3]
-// token g + 8's. Tops of a head agree over the warp.
-template <int Dim>
-__device__ inline void take_scores(float (&scores)[4], DecodeState<Dim>& state) {
-    for (int h = 0; h < 2; ++h) {
-        float top = fmaxf(scores[h], scores[2 + h]);
-        for (int step = 4; step < 32; step *= 2)
-            top = fmaxf(top, __shfl_xor_sync(0xFFFFFFFFU, top, step));
-        top = fmaxf(top, state.top[h]);
-        const float zero = top == -INFINITY ? 0.0F : top;  // nothing seen yet: every power is 0, none NaN
-        const float keep = exp2_fast(state.top[h] - zero);
-        scores[h] = exp2_fast(scores[h] - zero);
-        scores[2 + h] = exp2_fast(scores[2 + h] - zero);
-        state.sum[h] = state.sum[h] * keep + scores[h] + scores[2 + h];
-        state.top[h] = top;
-        for (int t = 0; t < Dim / 16; ++t) {
-            state.out[t][h] *= keep;
-            state.out[t][2 + h] *= keep;
-        }
-    }
-}
-
-template <DType Kv, int Dim>
-__device__ inline void add_values(const ChunkWords<Kv, Dim>& w, const float (&p)[4],
-                                  DecodeState<Dim>& state) {
-    using Shape = DecodeShape<Kv, Dim>;
-    constexpr DType math = math_dtype(Kv);
-    const uint32_t p0 = transpose(pack_pair(math, p[0], p[1]));
-    const uint32_t p1 = transpose(pack_pair(math, p[2], p[3]));
-    unrolled<Shape::value.count>([&](auto s) {
-        constexpr int at = Shape::value.first_word[s], first_tile = Shape::value.base[s] / 16;
-        unrolled<Shape::value.width[s] / 2>([&](auto t) {
-            uint32_t a[4];
-            value_pairs<Kv>(&w.value[0][at], &w.value[1][at], t, a[0], a[1]);
-            value_pairs<Kv>(&w.value[2][at], &w.value[3][at], t, a[2], a[3]);
-            multiply_add<math>(state.out[first_tile + t], a, p0, p1);
-        });
-    });
-}
-
-// The share [begin, end) of chunks that one warp walks, every fourth; octets of 8 tokens are found through
-// the block table, 32 of them (16 chunks) at a time, one a lane.
-struct OctetWalk {
-    const int* blocks;
-    int block_stride_octets, head_octet;  // both in octets of one head
-    int octets_per_block;
-    int first_octet, last_octet;  // with visible tokens; others may have no block any more
-
-    __device__ int find(int octet) const {
-        octet = min(max(octet, first_octet), last_octet);
-        const int logical = octet / octets_per_block;
-        return blocks[logical] * block_stride_octets + head_octet + octet - logical * octets_per_block;
-    }
-};
-
-template <DType Kv, int Dim>
-__device__ inline void load_query(const DecodeParameters& p, int row, int head, bool wanted, int c,
-                                  uint2 (&query)[Dim / 16]) {
-    using Shape = DecodeShape<Kv, Dim>;
-    constexpr DType math = math_dtype(Kv);
-    const auto* from = static_cast<const uint16_t*>(p.q) + row * p.q_stride + (long long)head * Dim;
-    unrolled<Shape::steps>([&](auto k) {
-        constexpr int base = key_element(Shape::key, k, 0), step = key_element(Shape::key, k, 1) - base;
-        uint2 words{0, 0};
-        if (wanted) words = *reinterpret_cast<const uint2*>(from + base + c * step);
-        query[k] = {convert_pair(p.activation, math, words.x), convert_pair(p.activation, math, words.y)};
-    });
-}
-
-// One warp's part of a share, from chunk `chunk` on.
-template <DType Kv, int Dim>
-__device__ inline void walk_chunks(const DecodeParameters& p, const OctetWalk& walk, int chunk, int end,
-                                   int first, int last, const uint2 (&query)[Dim / 16],
-                                   const uint2 (*shared_query)[32], DecodeState<Dim>& state) {
-    using Shape = DecodeShape<Kv, Dim>;
-    constexpr int stride = Shape::warps;
-    const int lane = int(threadIdx.x) % 32, g = lane / 4, c = lane % 4;
-    const bool capped = p.heads.softcap > 0.0F;
-    const float scale = capped ? p.heads.scale / p.heads.softcap : p.heads.scale * log2_e;
-    const float cap = p.heads.softcap * log2_e;
-    const auto* k_base = static_cast<const char*>(p.kv.k);
-    const auto* v_base = static_cast<const char*>(p.kv.v);
-    ChunkWords<Kv, Dim> words;
-    int found = 0;  // this lane's octet of the 16 chunks from `chunk` on
-    auto octets = [&](int n, long long& o0, long long& o1) {
-        if (n % 16 == 0) found = walk.find(2 * (chunk + stride * (n + lane / 2)) + lane % 2);
-        o0 = (long long)__shfl_sync(0xFFFFFFFFU, found, 2 * (n % 16)) * Shape::octet_bytes;
-        o1 = (long long)__shfl_sync(0xFFFFFFFFU, found, 2 * (n % 16) + 1) * Shape::octet_bytes;
-    };
-    if (chunk >= end) return;
-    long long o0, o1;
-    octets(0, o0, o1);
-    load_keys(words, k_base + o0, k_base + o1, g, c);
-    load_values(words, v_base + o0, v_base + o1, g, c);
-    for (int n = 0; chunk + stride * n < end; ++n) {
-        const int token = decode_chunk * (chunk + stride * n);
-        const bool more = chunk + stride * (n + 1) < end;
-        float even[4] = {}, odd[4] = {};
-        unrolled<Shape::steps>([&](auto k) {
-            uint32_t a[4];
-            key_pairs<Kv>(words.key[0], k, a[0], a[2]);
-            key_pairs<Kv>(words.key[1], k, a[1], a[3]);
-            const uint2 b = Shape::query_in_shared ? shared_query[k][lane] : query[k];
-            multiply_add<math_dtype(Kv)>(k % 2 == 0 ? even : odd, a, b.x, b.y);
-        });
-        if (more) {
-            octets(n + 1, o0, o1);
-            load_keys(words, k_base + o0, k_base + o1, g, c);
-        }
-        float scores[4];
-        for (int i = 0; i < 4; ++i) {
-            scores[i] = (even[i] + odd[i]) * scale;
-            if (capped) scores[i] = cap * tanh_fast(scores[i]);
-        }
-        if (token < first || token + decode_chunk - 1 > last) {
-            // Slots that hold no visible token may hold anything, NaN too: neither scores nor values count.
-            for (int i = 0; i < 4; ++i) {
-                const int at = token + g + (i / 2) * 8;
-                if (at < first || at > last) scores[i] = -INFINITY;
-                const int value_at = token + 2 * c + i % 2 + (i / 2) * 8;
-                if (value_at >= first && value_at <= last) continue;
-                for (int w = 0; w < Shape::value.words; ++w)
-                    words.value[i][w] = 0;
-            }
-        }
-        take_scores(scores, state);
-        add_values(words, scores, state);
-        if (more) load_values(words, v_base + o0, v_base + o1, g, c);
-    }
-}
-
-// What the four warps found, put side by side in shared memory.
-template <DType Kv, int Dim>
-__device__ inline void put_state(DecodeShared<Kv, Dim>& shared, DecodeState<Dim>& state, int heads) {
-    using Shape = DecodeShape<Kv, Dim>;
-    const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32, g = lane / 4, c = lane % 4;
-    for (int h = 0; h < 2; ++h) {
-        for (int step = 4; step < 32; step *= 2)
-            state.sum[h] += __shfl_xor_sync(0xFFFFFFFFU, state.sum[h], step);
-        const int head = 2 * c + h;
-        if (head >= heads) continue;
-        if (g == 0) {
-            shared.top[warp][head] = state.top[h];
-            shared.sum[warp][head] = state.sum[h];
-        }
-        unrolled<Shape::value.count>([&](auto s) {
-            constexpr int base = Shape::value.base[s], width = Shape::value.width[s];
-            float* to = &shared.out[warp][head][base + g * width];
-            unrolled<width / 2>([&](auto t) {
-                const auto& tile = state.out[base / 16 + t];
-                *reinterpret_cast<float2*>(to + 2 * t) = {tile[h], tile[2 + h]};
-            });
-        });
-    }
-}
-
-// The warps' states of one head at elements 2i and 2i + 1, still undivided.
-struct MergedPair {
-    float2 out;
-    float top, sum;
-};
-template <DType Kv, int Dim>
-__device__ inline MergedPair merge_warps(const DecodeShared<Kv, Dim>& shared, int head, int i) {
-    constexpr int warps = DecodeShape<Kv, Dim>::warps;
-    MergedPair m{{0.0F, 0.0F}, -INFINITY, 0.0F};
-    for (int w = 0; w < warps; ++w)
-        m.top = fmaxf(m.top, shared.top[w][head]);
-    const float zero = m.top == -INFINITY ? 0.0F : m.top;
-    for (int w = 0; w < warps; ++w) {
-        const float weight = exp2_fast(shared.top[w][head] - zero);
-        const float2 v = *reinterpret_cast<const float2*>(&shared.out[w][head][2 * i]);
-        m.out.x += weight * v.x;
-        m.out.y += weight * v.y;
-        m.sum += weight * shared.sum[w][head];
-    }
-    return m;
-}
-
-// Shares of one row and unit, from number `partial` on, to the output. The whole block takes part.
-template <DType Kv, int Dim>
-__device__ inline void merge_shares(const DecodeParameters& p, DecodeShared<Kv, Dim>& shared,
-                                    const DecodeItem& item, int unit, int units, int heads, uint16_t* out) {
-    const AttentionWorkspace& space = p.workspace;
-    const int most_heads = min(p.heads.group, decode_heads);
-    const long long first = (long long)item.first_partial * units + unit;  // shares are `units` apart
-    const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
-    for (int head = warp; head < heads; head += DecodeShape<Kv, Dim>::warps) {
-        constexpr int each = most_splits / 32;
-        float2 states[each];  // {top, sum}
-        float top = -INFINITY;
-        for (int j = 0; j < each; ++j) {
-            const int s = lane + 32 * j;
-            states[j] = {-INFINITY, 0.0F};
-            if (s < item.splits)
-                states[j] =
-                    load_shared_result(space.states + (first + (long long)s * units) * most_heads + head);
-            top = fmaxf(top, states[j].x);
-        }
-        for (int step = 16; step > 0; step /= 2)
-            top = fmaxf(top, __shfl_xor_sync(0xFFFFFFFFU, top, step));
-        float sum = 0.0F;
-        for (int j = 0; j < each; ++j) {
-            states[j].x = exp2_fast(states[j].x - top);
-            sum += states[j].x * states[j].y;
-        }
-        for (int step = 16; step > 0; step /= 2)
-            sum += __shfl_xor_sync(0xFFFFFFFFU, sum, step);
-        for (int j = 0; j < each; ++j) {
-            if (lane + 32 * j < item.splits) shared.weight[lane + 32 * j][head] = states[j].x / sum;
-        }
-    }
-    __syncthreads();
-    for (int i = int(threadIdx.x); i < heads * (Dim / 4); i += decode_threads) {
-        const int head = i / (Dim / 4), at = i % (Dim / 4);
-        const auto* from =
-            reinterpret_cast<const float4*>(space.out + (first * most_heads + head) * Dim) + at;
-        const long long step = (long long)units * most_heads * (Dim / 4);
-        float4 sum{0.0F, 0.0F, 0.0F, 0.0F};
-#pragma unroll 8
-        for (int s = 0; s < item.splits; ++s) {
-            const float4 v = load_shared_result(from + s * step);
-            const float weight = shared.weight[s][head];
-            sum.x += weight * v.x;
-            sum.y += weight * v.y;
-            sum.z += weight * v.z;
-            sum.w += weight * v.w;
-        }
-        const uint2 words{pack_pair(p.activation, sum.x, sum.y), pack_pair(p.activation, sum.z, sum.w)};
-        *reinterpret_cast<uint2*>(out + head * Dim + 4 * at) = words;
-    }
-}
-
-// Writes an item's result, or its share; the block that brings a row's last share merges them all.
-template <DType Kv, int Dim>
-__device__ inline void finish_item(const DecodeParameters& p, DecodeShared<Kv, Dim>& shared,
-                                   DecodeState<Dim>& state, const DecodeItem& item, int unit, int units,
-                                   int heads, uint16_t* out) {
-    const AttentionWorkspace& space = p.workspace;
-    const int most_heads = min(p.heads.group, decode_heads);
-    __syncthreads();  // the item before is read to its end
-    put_state<Kv, Dim>(shared, state, heads);
-    __syncthreads();
-    const long long partial = (long long)(item.first_partial + item.split) * units + unit;
-    for (int i = int(threadIdx.x); i < heads * (Dim / 2); i += decode_threads) {
-        const int head = i / (Dim / 2), at = i % (Dim / 2);
-        const MergedPair m = merge_warps<Kv, Dim>(shared, head, at);
-        if (item.splits == 1) {
-            const float inverse = 1.0F / m.sum;
-            *reinterpret_cast<uint32_t*>(out + head * Dim + 2 * at) =
-                pack_pair(p.activation, m.out.x * inverse, m.out.y * inverse);
-            continue;
-        }
-        *reinterpret_cast<float2*>(space.out + (partial * most_heads + head) * Dim + 2 * at) = m.out;
-        if (at == 0) space.states[partial * most_heads + head] = {m.top, m.sum};
-    }
-    if (item.splits == 1) return;
-    __threadfence();
-    __syncthreads();
-    int* arrived = space.arrived + (long long)item.first_partial * units + unit;
-    if (threadIdx.x == 0) shared.is_last = atomicAdd(arrived, 1) == item.splits - 1;
-    __syncthreads();
-    if (!shared.is_last) return;
-    __threadfence();
-    merge_shares<Kv, Dim>(p, shared, item, unit, units, heads, out);
-    if (threadIdx.x == 0) *arrived = 0;  // for the next launch
-}
-
-template <DType Kv, int Dim>
 __global__ void __launch_bounds__(decode_threads, decode_blocks_per_multiprocessor(Dim))
     decode_kernel(const __grid_constant__ DecodeParameters p) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    using Shape = DecodeShape<Kv, Dim>;
-    __shared__ DecodeShared<Kv, Dim> shared;
+    constexpr int warps = decode_threads / 32;
+    using Shape = DecodeShape<Kv, Dim, warps>;
+    __shared__ float outs[warps * decode_heads * ShareMemory<Dim>::out_stride];
+    __shared__ float tops[warps * decode_heads], sums[warps * decode_heads];
+    __shared__ float weights[most_splits * decode_heads];
+    __shared__ uint2 shared_query[Shape::query_in_shared ? Shape::steps : 1][32];
+    __shared__ int is_last, next[2];  // next: claimed items, in turns
+    const ShareMemory<Dim> shared{outs, tops, sums, weights, &is_last, decode_heads};
     const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
     const int units = p.heads.kv_heads * p.heads.head_groups;
     const int count = *p.batch.work.decode_items * units;
@@ -377,8 +28,7 @@ __global__ void __launch_bounds__(decode_threads, decode_blocks_per_multiprocess
     // way while the item before is worked on.
     const bool claims = count > int(gridDim.x);
     for (int i = int(blockIdx.x), turn = 0; i < count; turn ^= 1) {
-        if (claims && threadIdx.x == 0)
-            shared.next[turn] = int(gridDim.x) + atomicAdd(&p.workspace.claims[0], 1);
+        if (claims && threadIdx.x == 0) next[turn] = int(gridDim.x) + atomicAdd(&p.workspace.claims[0], 1);
         const DecodeItem item = p.batch.work.decode[i / units];
         const int unit = i % units;
         const int kv_head = unit / p.heads.head_groups;
@@ -387,35 +37,44 @@ __global__ void __launch_bounds__(decode_threads, decode_blocks_per_multiprocess
         const int head = kv_head * p.heads.group + first_head;
         const int last = p.batch.positions[item.row];
         const int first = p.heads.window > 0 ? max(0, last - p.heads.window + 1) : 0;
-        OctetWalk walk;
-        walk.blocks = p.batch.block_tables + (long long)p.batch.row_sequence[item.row] * p.batch.table_stride;
-        walk.octets_per_block = p.kv.block_size / 8;
-        walk.block_stride_octets = int(p.kv.block_stride / (8 * Dim));
-        walk.head_octet = kv_head * walk.octets_per_block;
-        walk.first_octet = first / 8;
-        walk.last_octet = last / 8;
+        OctetWalk octets;
+        octets.blocks =
+            p.batch.block_tables + (long long)p.batch.row_sequence[item.row] * p.batch.table_stride;
+        octets.octets_per_block = p.kv.block_size / 8;
+        octets.block_stride_octets = int(p.kv.block_stride / (8 * Dim));
+        octets.head_octet = kv_head * octets.octets_per_block;
+        octets.first_octet = first / 8;
+        octets.last_octet = last / 8;
         uint2 query[Shape::steps] = {};
+        const auto* q = static_cast<const uint16_t*>(p.q) + item.row * p.q_stride;
         if constexpr (Shape::query_in_shared) {
             __syncthreads();  // the item before is read to its end
             if (warp == 0) {
-                load_query<Kv, Dim>(p, item.row, head + lane / 4, lane / 4 < heads, lane % 4, query);
+                load_query<Kv, Dim, warps>(q + (long long)(head + lane / 4) * Dim, p.activation,
+                                           lane / 4 < heads, lane % 4, query);
                 for (int k = 0; k < Shape::steps; ++k)
-                    shared.query[k][lane] = query[k];
+                    shared_query[k][lane] = query[k];
             }
             __syncthreads();
         } else {
-            load_query<Kv, Dim>(p, item.row, head + lane / 4, lane / 4 < heads, lane % 4, query);
+            load_query<Kv, Dim, warps>(q + (long long)(head + lane / 4) * Dim, p.activation, lane / 4 < heads,
+                                       lane % 4, query);
         }
         const int first_chunk = first / decode_chunk, chunks = last / decode_chunk + 1 - first_chunk;
         const int share = (chunks + item.splits - 1) / item.splits;
         const int begin = first_chunk + item.split * share;
         const int end = min(begin + share, first_chunk + chunks);
         DecodeState<Dim> state;
-        walk_chunks<Kv, Dim>(p, walk, begin + warp, end, first, last, query, shared.query, state);
+        ChunkWalk<Kv, Dim, warps, OctetWalk> walk{
+            static_cast<const char*>(p.kv.k), static_cast<const char*>(p.kv.v), octets, begin + warp, end};
+        walk.begin();
+        walk.walk(
+            p.heads, first, last,
+            [&](auto k) { return Shape::query_in_shared ? shared_query[k][lane] : query[k]; }, state);
         auto* out = static_cast<uint16_t*>(p.out) + item.row * p.out_stride + (long long)head * Dim;
-        finish_item<Kv, Dim>(p, shared, state, item, unit, units, heads, out);
+        finish_item<Kv, Dim, warps>(p, shared, state, item, unit, units, heads, out);
         if (!claims) break;
-        i = shared.next[turn];  // written before finish_item's barriers
+        i = next[turn];  // written before finish_item's barriers
     }
     // The last block to leave clears both counts for the next launch.
     if (claims && threadIdx.x == 0 && atomicAdd(&p.workspace.claims[1], 1) == int(gridDim.x) - 1)

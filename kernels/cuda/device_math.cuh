@@ -10,6 +10,14 @@ namespace recto::cuda {
 
 constexpr int warp = 32;
 
+// threadIdx.x, of which the compiler does not know that it is always the same: what follows from it is worked
+// out where it is used, and takes no registers through a whole kernel.
+__device__ inline int own_thread() {
+    int thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    return thread;
+}
+
 __device__ inline float warp_sum(float v) {
     for (int step = warp / 2; step > 0; step /= 2)
         v += __shfl_xor_sync(0xFFFFFFFFU, v, step);
