@@ -15,6 +15,7 @@
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/linear_runner.h"
 #include "kernels/cuda/packed_weight.h"
+#include "kernels/cuda/program_recorder.h"
 #include "kernels/cuda/step_packet.h"
 #include "kernels/cuda/tiled_experts.h"
 #include "kernels/cuda/weight_loader.h"
@@ -44,17 +45,50 @@ class PinnedBuffer final : public Buffer {
     cuda::PinnedMemory memory_;
 };
 
+// Events among the operations: what was collected before them is enqueued before them.
+class FlushingStream final : public WeightStream {
+  public:
+    FlushingStream(std::unique_ptr<WeightStream> inner, cuda::ProgramRecorder& recorder)
+        : inner_(std::move(inner)), recorder_(recorder) {}
+    void begin_step() override {
+        recorder_.flush();
+        inner_->begin_step();
+    }
+    void enter_layer(int layer) override {
+        recorder_.flush();
+        inner_->enter_layer(layer);
+    }
+    void leave_layer(int layer) override {
+        recorder_.flush();
+        inner_->leave_layer(layer);
+    }
+    std::size_t host_bytes() const override { return inner_->host_bytes(); }
+    std::size_t device_bytes() const override { return inner_->device_bytes(); }
+
+  private:
+    std::unique_ptr<WeightStream> inner_;
+    cuda::ProgramRecorder& recorder_;
+};
+
 // A model on its way in; see cuda::WeightLoader.
 class CudaLoad final : public WeightLoad {
   public:
-    CudaLoad(cuda::WeightLoader& loader, const LoadPlan& plan) : loader_(loader) { loader_.begin(plan); }
+    CudaLoad(cuda::WeightLoader& loader, cuda::ProgramRecorder& recorder, const LoadPlan& plan)
+        : loader_(loader), recorder_(recorder) {
+        loader_.begin(plan);
+    }
     ~CudaLoad() override { loader_.release(); }
     void begin_layer(int layer) override { loader_.begin_layer(layer); }
-    std::unique_ptr<WeightStream> finish() override { return loader_.end(); }
+    std::unique_ptr<WeightStream> finish() override {
+        std::unique_ptr<WeightStream> stream = loader_.end();
+        if (!stream) return nullptr;
+        return std::make_unique<FlushingStream>(std::move(stream), recorder_);
+    }
     LoadTimes times() const override { return loader_.times(); }
 
   private:
     cuda::WeightLoader& loader_;
+    cuda::ProgramRecorder& recorder_;
 };
 
 class CudaKv final : public KvCache {
@@ -96,6 +130,8 @@ class CudaBackend final : public Backend {
         check(cudaSetDevice(ordinal), "choosing the card");
         check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
         loader_ = std::make_unique<cuda::WeightLoader>(ordinal, stream_);
+        recorder_ = std::make_unique<cuda::ProgramRecorder>(stream_, properties.multiProcessorCount,
+                                                            int(properties.sharedMemPerBlockOptin));
     }
     ~CudaBackend() override {
         loader_.reset();
@@ -116,6 +152,7 @@ class CudaBackend final : public Backend {
         info.activation = DType::f16;
         if (tiles_) info.eight_bit = cuda::card_eight_bit(properties_.major, properties_.minor);
         info.card = traits();
+        info.programs = recorder_->programs();
         info.scratch_held = linears_.bytes() + mixtures_.bytes();
         return info;
     }
@@ -145,7 +182,7 @@ class CudaBackend final : public Backend {
     }
 
     std::unique_ptr<WeightLoad> begin_load(const LoadPlan& plan) override {
-        return std::make_unique<CudaLoad>(*loader_, plan);
+        return std::make_unique<CudaLoad>(*loader_, *recorder_, plan);
     }
     std::unique_ptr<PackedWeight> pack(std::span<const WeightRows* const> parts,
                                        const PackOptions& asked) override {
@@ -213,56 +250,67 @@ class CudaBackend final : public Backend {
         cuda::GraphCache& graphs = current_ ? current_->graphs() : graphs_;
         const bool reads_much = current_ && current_->attention().plan().reads_much;
         cudaGraphExec_t exec = graphs.find(key, reads_much, generation_);
-        if (!exec) graphs.keep(key, reads_much, exec = capture(enqueue));
+        if (!exec) graphs.keep(key, reads_much, exec = capture(key, enqueue));
         check(cudaGraphLaunch(exec, stream_), "replaying the step's graph");
     }
 
     void embed(const DeviceBatch& batch, const PackedWeight& table, float scale, Tensor out) override {
-        if (const auto* tiled = dynamic_cast<const cuda::TiledWeight*>(&table))
-            cuda::embed_tiles(stream_, view(batch), *tiled, scale, out);
-        else
-            cuda::embed(stream_, view(batch), view(table), scale, out);
+        recorder_->other([&] {
+            if (const auto* tiled = dynamic_cast<const cuda::TiledWeight*>(&table))
+                cuda::embed_tiles(stream_, view(batch), *tiled, scale, out);
+            else
+                cuda::embed(stream_, view(batch), view(table), scale, out);
+        });
     }
     void rms_norm(Tensor x, const float* weight, float eps, Tensor out) override {
-        cuda::rms_norm(stream_, x, weight, eps, out);
+        recorder_->norm(x, weight, eps, out, [=, this] { cuda::rms_norm(stream_, x, weight, eps, out); });
     }
     void linear(Tensor x, const PackedWeight& weight, Epilogue epilogue, Tensor out) override {
         const auto* tiled = dynamic_cast<const cuda::TiledWeight*>(&weight);
         if (!tiled) {
-            cuda::linear(stream_, x, view(weight), epilogue, out);
+            recorder_->other([&] { cuda::linear(stream_, x, view(weight), epilogue, out); });
             return;
         }
         reserve(x.rows);  // no more than a check after make_batch
-        linears_.run(stream_, x, *tiled, epilogue, out);
+        recorder_->product(x, *tiled, epilogue, out,
+                           [=, this] { linears_.run(stream_, x, *tiled, epilogue, out); });
     }
     void rope_table(const DeviceBatch& batch, const RopeSpec& rope, Tensor out) override {
         assert(rope.inverse_frequency.size() <= cuda::max_rotary_pairs);
         cuda::Frequencies f{};
         std::copy(rope.inverse_frequency.begin(), rope.inverse_frequency.end(), f.value);
-        cuda::rope_table(stream_, view(batch), f, rope.attention_factor, out);
+        recorder_->other([&] { cuda::rope_table(stream_, view(batch), f, rope.attention_factor, out); });
     }
     void rope_store(const DeviceBatch& batch, const RopeStoreArgs& args, Tensor table, Tensor qkv,
                     KvCache& kv) override {
-        cuda::rope_store(stream_, view(batch), args, table, qkv,
-                         static_cast<const CudaKv&>(kv).view(args.layer));
+        const cuda::KvView cache = static_cast<const CudaKv&>(kv).view(args.layer);
+        const cuda::BatchView v = view(batch);
+        recorder_->rope(args, table, qkv, cache,
+                        [=, this] { cuda::rope_store(stream_, v, args, table, qkv, cache); });
     }
     void attention(const DeviceBatch& batch, const AttentionArgs& args, Tensor q, const KvCache& kv,
                    Tensor out) override {
-        cuda::attention(stream_, view(batch), static_cast<const cuda::StepPacket&>(batch).attention(), args,
-                        q, static_cast<const CudaKv&>(kv).view(args.layer), out);
+        const cuda::KvView cache = static_cast<const CudaKv&>(kv).view(args.layer);
+        const auto& p = static_cast<const cuda::StepPacket&>(batch);
+        recorder_->attention(args, q, cache, out, [=, this, &p] {
+            cuda::attention(stream_, p.view(), p.attention(), args, q, cache, out);
+        });
     }
     void gather_rows(const DeviceBatch& batch, Tensor x, Tensor out) override {
-        cuda::gather_rows(stream_, view(batch), x, out);
+        const cuda::BatchView v = view(batch);
+        recorder_->gather(x, out, [=, this] { cuda::gather_rows(stream_, v, x, out); });
     }
     void argmax(Tensor logits, std::int64_t valid_cols, std::int32_t* ids) override {
-        cuda::argmax(stream_, logits, int(valid_cols), ids);
+        recorder_->other([&] { cuda::argmax(stream_, logits, int(valid_cols), ids); });
     }
-    void add(Tensor x, Tensor delta) override { cuda::add(stream_, x, delta); }
+    void add(Tensor x, Tensor delta) override {
+        recorder_->other([&] { cuda::add(stream_, x, delta); });
+    }
 
     bool asynchronous() const override { return true; }
     void draw(DeviceBatch& batch, const DrawArgs& args, Tensor logits) override {
         const cuda::StepPacket& p = packet(batch);
-        cuda::draw(stream_, p.draws(), args, logits, p.parts(), p.view().drawn);
+        recorder_->other([&] { cuda::draw(stream_, p.draws(), args, logits, p.parts(), p.view().drawn); });
     }
     void fetch_drawn(DeviceBatch& batch) override { packet(batch).fetch(stream_); }
     std::span<const std::int32_t> drawn(DeviceBatch& batch, int fetches_ago) override {
@@ -286,10 +334,12 @@ class CudaBackend final : public Backend {
         return tiled;
     }
     void route(Tensor logits, bool renormalize, const ExpertChoice& choice) override {
+        recorder_->flush();
         cuda::route(stream_, logits, renormalize, choice);
     }
     void expert_gate_up(Tensor x, const ExpertChoice& choice, const PackedExperts& weight, Epilogue epilogue,
                         Tensor out) override {
+        recorder_->flush();
         if (const auto* tiled = dynamic_cast<const cuda::TiledExperts*>(&weight)) {
             reserve(x.rows);
             mixtures_.gate_up(stream_, x, choice, *tiled, epilogue, out);
@@ -299,6 +349,7 @@ class CudaBackend final : public Backend {
         cuda::expert_gate_up(stream_, x, choice, experts.views(), experts.shape(), epilogue, out);
     }
     void expert_down(Tensor x, const ExpertChoice& choice, const PackedExperts& weight, Tensor out) override {
+        recorder_->flush();
         if (const auto* tiled = dynamic_cast<const cuda::TiledExperts*>(&weight)) {
             reserve(out.rows);
             mixtures_.down(stream_, x, choice, *tiled, out);
@@ -328,12 +379,15 @@ class CudaBackend final : public Backend {
         if (linears || mixtures) ++generation_;
     }
 
-    cudaGraphExec_t capture(const std::function<void()>& enqueue) {
+    cudaGraphExec_t capture(const GraphKey& key, const std::function<void()>& enqueue) {
+        if (current_ && tiles_) recorder_->begin(current_->view(), current_->attention(), key.rows);
         check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "beginning a graph");
         cudaGraph_t graph = nullptr;
         try {
             enqueue();
+            recorder_->end();
         } catch (...) {
+            recorder_->drop();
             cudaStreamEndCapture(stream_, &graph);
             if (graph) cudaGraphDestroy(graph);
             throw;
@@ -356,6 +410,7 @@ class CudaBackend final : public Backend {
     cuda::LinearRunner linears_;
     cuda::ExpertRunner mixtures_;
     std::unique_ptr<cuda::WeightLoader> loader_;
+    std::unique_ptr<cuda::ProgramRecorder> recorder_;
     Activations eight_bit_ = Activations::floating;  // of a weight packed so, for people
     unsigned generation_ = 0;                        // of the scratch memory that graphs hold addresses of
     cuda::GraphCache graphs_;                        // of operations without a step
