@@ -371,6 +371,8 @@ int run_check(Backend& backend, std::ostream& out, const std::string& filter) {
     }
     for (const DType dtype : {DType::f16, DType::bf16})
         if (backend.activation_dtype(dtype) == dtype) check_experts_16(backend, dtype, {wanted, report});
+    // Steps are captured where the host goes on; programs need a card of sm_80 or newer, and tiles.
+    if (backend.asynchronous() && backend.device().card.tiles) check_programs(backend, {wanted, report});
     if (backend.asynchronous()) {
         for (const DrawCase& c : draw_cases()) {
             const std::string name = "draw " + c.name + ", rows " + std::to_string(c.rows);

@@ -37,6 +37,9 @@ void check_experts_16(Backend& backend, DType dtype, const CaseReport& report);
 // Products of many rows with Activations::token_fp8 and token_int8, on a card that has them.
 void check_activations_8(Backend& backend, DType dtype, const CaseReport& report);
 
+// Decode steps of a few rows that a card captures as one kernel, against the same operations one by one.
+void check_programs(Backend& backend, const CaseReport& report);
+
 // The backend's result on rows `first` … `first + rows` of a mixture's input, stage by stage, so that each
 // stage can be judged by what the one before really gave it.
 struct ExpertInput {

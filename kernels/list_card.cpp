@@ -7,6 +7,7 @@
 #include "kernels/cuda/attention_plan.h"
 #include "kernels/cuda/choices.h"
 #include "kernels/cuda/general_cut.h"
+#include "kernels/cuda/program_cut.h"
 #include "kernels/cuda/scratch_sizes.h"
 
 namespace recto {
@@ -101,6 +102,18 @@ void list_products(const DeviceInfo& device, std::ostream& out) {
                "64, a multiple of 128 or a row: plain kernel\n";
 }
 
+void list_steps(const CardTraits& card, std::ostream& out) {
+    if (!card.tiles) return;
+    const ProgramCut cut = cut_product(false, true, 11008, 4096, card.multiprocessors);
+    out << "decode steps of 1 to " << program_rows
+        << " rows, weights of 16 bits or of 4 with groups of a multiple of 128, heads of 64 or 128 without "
+           "norms: one "
+           "kernel for all layers, "
+        << card.multiprocessors << " blocks; of gate|up 22016x4096 in 4 bits each has " << cut.units_each
+        << " to " << cut.units_each + (cut.units_more > 0 ? 1 : 0) << " of " << cut.units
+        << " pairs of slabs\n";
+}
+
 StepBatch decode_step(int sequences, int tokens) {
     StepBatch step;
     step.query_start = {0};
@@ -189,6 +202,7 @@ void list_draws(std::ostream& out) {
 void list_card_variants(const DeviceInfo& device, std::ostream& out) {
     out << device.name << ": " << device.card.multiprocessors
         << " multiprocessors\nkernels: " << device.kernels << "\n";
+    list_steps(device.card, out);
     list_products(device, out);
     list_experts(device.card, out);
     list_attention(device.card, out);
