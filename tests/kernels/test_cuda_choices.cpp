@@ -37,6 +37,14 @@ bool says(const std::string& text, const std::string& line) {
 class TestCudaChoices : public QObject {
     Q_OBJECT
   private slots:
+    // 688 units of 16 outputs, gates and ups, over 132 blocks: 5 each, and 28 blocks have one more.
+    void steps_of_few_rows() {
+        QVERIFY(list(h200).find("decode steps of 1 to 4 rows") != std::string::npos);
+        QVERIFY(list(h200).find("132 blocks; of gate|up 22016x4096 in 4 bits each has 5 to 6 of 688 pairs") !=
+                std::string::npos);
+        QVERIFY(list(old_card).find("decode steps") == std::string::npos);
+    }
+
     void products_by_rows() {
         using K = ProductKernel;
         QCOMPARE(choose_product(h200, TileKind::dense, false, 32), K::own);
