@@ -100,14 +100,15 @@ struct ProgramProducts {
     // (tile_linear.h).
     __device__ void put_integers(int row, int eight, uint4 v, bool inside) const {
         const float2 pairs[4] = {pair_to<T>(v.x), pair_to<T>(v.y), pair_to<T>(v.z), pair_to<T>(v.w)};
-        float most = 0.0F;
+        // Floats that are not negative are ordered as their bits, infinity and NaN above all: their step makes
+        // NaN of every output.
+        std::uint32_t most_bits = 0;
 #pragma unroll
         for (const float2& f : pairs)
-            most = fmaxf(most, fmaxf(fabsf(f.x), fabsf(f.y)));
-        // Floats that are not negative are ordered as their bits.
-        most = __uint_as_float(__reduce_max_sync(0xFFFFFFFFU, __float_as_uint(most)));
+            most_bits = max(most_bits, max(__float_as_uint(fabsf(f.x)), __float_as_uint(fabsf(f.y))));
+        const float most = __uint_as_float(__reduce_max_sync(0xFFFFFFFFU, most_bits));
         constexpr float largest = 32512.0F;
-        const float inverse = most > 0.0F ? __fdividef(largest, most) : 0.0F;
+        const float inverse = most > 0.0F ? largest / most : 0.0F;
         std::uint32_t high[2] = {}, low[2] = {};
         int sum = 0;
 #pragma unroll
