@@ -262,7 +262,9 @@ class Backend {
     // DeviceInfo::scratch_held too, with the weights that are packed now.
     virtual std::size_t scratch_bytes(const BatchLimits&) const { return 0; }
     virtual void upload_batch(DeviceBatch& batch, const StepBatch& step) = 0;
-    // Runs `enqueue`, or replays what it enqueued the last time under an equal cacheable key.
+    // Runs `enqueue`, or replays what it enqueued the last time under an equal cacheable key. Of a cacheable step a
+    // backend may run several operations as one; a value that only the next of them reads (a gathered row that is
+    // normalized, the query that rope_store turns for `attention`) need not be left in its buffer then.
     virtual void run(const GraphKey& key, const std::function<void()>& enqueue) = 0;
 
     // out[r] = table[token_ids[r]] * scale                                       out [rows, hidden]
