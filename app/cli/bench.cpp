@@ -118,7 +118,7 @@ int run(BenchCommand& o) {
         }
     }();
     if (show) std::fputs("\r\033[K", stderr);
-    const std::string json = report_json(report).dump(2) + "\n";
+    const std::string json = report_json(report).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
     if (const auto failure = files.write(json, report_csv(report))) {
         std::cout << json;  // the measuring took long, and its result may have no other place
         throw Error(failure->kind(), failure->what() + std::string("; the report went to standard output"));

@@ -34,7 +34,7 @@ int run(const ConvertCommand& o) {
                           {"dtype", o.dtype},
                           {"weight_bytes", report.weight_bytes},
                           {"tokenizer", report.tokenizer_left_out.empty()}}
-                         .dump()
+                         .dump(-1, ' ', false, Json::error_handler_t::replace)
                   << '\n';
     return exit_done;
 }

@@ -58,7 +58,8 @@ int run(const LogitsCommand& o) {
     });
     out->close();
     if (o.common.json)
-        std::cout << Json{{"tokens", ids.size()}, {"vocab", model->config.vocab}, {"file", o.out}}.dump()
+        std::cout << Json{{"tokens", ids.size()}, {"vocab", model->config.vocab}, {"file", o.out}}.dump(
+                         -1, ' ', false, Json::error_handler_t::replace)
                   << '\n';
     if (damaged > 0)  // written all the same: where they begin tells what is damaged
         throw Error(ErrorKind::runtime, o.out + ": expected finite logits, found " + std::to_string(damaged) +

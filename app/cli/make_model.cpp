@@ -26,7 +26,7 @@ int run(MakeModelCommand o) {
                           {"like", o.make.like},
                           {"quantization", o.make.quantization},
                           {"seed", o.make.seed}}
-                         .dump()
+                         .dump(-1, ' ', false, Json::error_handler_t::replace)
                   << '\n';
     return exit_done;
 }

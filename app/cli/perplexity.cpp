@@ -74,7 +74,7 @@ void print_json(const QualityReport& r, bool two) {
                      {"max", d.max}};
         out["top_agreement"] = d.top_agreement;
     }
-    std::cout << out.dump() << '\n';
+    std::cout << out.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
 }
 
 bool rounds_large_steps(const Model* m) {

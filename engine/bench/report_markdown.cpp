@@ -52,7 +52,8 @@ const BenchRow* row_of(const CompareReport& r, char side, const BenchRow* like =
 std::string text_at(const Json& json, const char* key) {
     if (!json.is_object() || !json.contains(key)) return "?";
     const Json& value = json[key];
-    return value.is_string() ? value.get<std::string>() : value.dump();
+    return value.is_string() ? value.get<std::string>()
+                             : value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string page_cache(const Json& side) {
@@ -208,7 +209,9 @@ std::string report_markdown(const CompareReport& r) {
     out << report_table(r) << "\nTo repeat it:\n";
     for (const auto& [key, value] : r.header.items())
         if (key != "formulas")  // they stand above
-            out << "- " << key << ": " << (value.is_string() ? value.get<std::string>() : value.dump())
+            out << "- " << key << ": "
+                << (value.is_string() ? value.get<std::string>()
+                                      : value.dump(-1, ' ', false, Json::error_handler_t::replace))
                 << '\n';
     return out.str();
 }

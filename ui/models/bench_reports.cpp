@@ -30,7 +30,9 @@ void write_whole(const QString& path, const QByteArray& bytes) {
 }
 
 QByteArray json_bytes(const CompareReport& report, int indent) {
-    return QByteArray::fromStdString(report_json(report).dump(indent)) + '\n';
+    return QByteArray::fromStdString(report_json(report).dump(
+               indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) +
+           '\n';
 }
 
 CompareReport read_file(const QString& path) {
