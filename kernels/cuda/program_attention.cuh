@@ -55,7 +55,7 @@ struct ShareInfo {
         const int first_head = (unit - kv_head * a.head_groups) * decode_heads;
         heads = min(decode_heads, a.group - first_head);
         head = kv_head * a.group + first_head;
-        if (last / decode_chunk < end) {
+        if (begin < end && last / decode_chunk < end) {
             const int slot = rows.slot[row], block = slot / a.block_size;
             newest = block * a.block_stride +
                      ((long long)kv_head * a.block_size + slot - block * a.block_size) * dim;
@@ -174,7 +174,7 @@ struct ProgramShare {
                                        : a.kv_heads * a.group + (h == heads ? 0 : a.kv_heads) + info.kv_head;
             float v0 = load_fresh_16(qkv + from * Dim + at0, Activation);
             float v1 = load_fresh_16(qkv + from * Dim + at1, Activation);
-            if (h <= heads) {
+            if (h <= heads && j < half) {
                 const float turned = v0 * cosine - v1 * sine;
                 v1 = v1 * cosine + v0 * sine;
                 v0 = turned;
