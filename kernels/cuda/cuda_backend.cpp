@@ -122,6 +122,7 @@ class CudaBackend final : public Backend {
           properties_(properties),
           capability_(capability),
           tiles_(capability >= 80),
+          programs_(tiles_ && properties.cooperativeLaunch != 0 && cuda::wide_parameters()),
           path_(properties.major == 9 && capability >= 90 && cuda::built_for_hopper()
                     ? cuda::LinearPath::hopper
                     : cuda::LinearPath::general),
@@ -380,10 +381,10 @@ class CudaBackend final : public Backend {
     }
 
     cudaGraphExec_t capture(const GraphKey& key, const std::function<void()>& enqueue) {
-        if (current_ && tiles_) recorder_->begin(current_->view(), current_->attention(), key.rows);
         check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "beginning a graph");
         cudaGraph_t graph = nullptr;
         try {
+            if (current_ && programs_) recorder_->begin(current_->view(), current_->attention(), key.rows);
             enqueue();
             recorder_->end();
         } catch (...) {
@@ -404,6 +405,7 @@ class CudaBackend final : public Backend {
     cudaDeviceProp properties_;
     int capability_;  // whose kernels it runs
     bool tiles_;      // there are tensor-core products for it
+    bool programs_;   // steps may become cooperative kernels with parameters of 32 KB
     cuda::LinearPath path_;
     cudaStream_t stream_ = nullptr;
     ProductNeeds needs_;  // of all weights packed so far

@@ -5,6 +5,11 @@
 
 namespace recto::cuda {
 
+bool wide_parameters() {
+    int version = 0;
+    return cudaDriverGetVersion(&version) == cudaSuccess && version >= 12010;
+}
+
 bool program_serves(const ProgramShape& s) {
     return (s.activation == DType::f16 || s.activation == DType::bf16) &&
            (s.cache == s.activation || s.cache == DType::f8_e4m3) && (s.head_dim == 64 || s.head_dim == 128);
@@ -23,6 +28,7 @@ bool settle_program(Program& program, int head_dim, int shared_bytes) {
                                   : SharePlace(std::min(s.attention.group, decode_heads), head_dim).bytes);
     }
     constexpr int beside = 4096;  // shared memory with a fixed place
+    program.shared_bytes = shared_bytes;
     program.step_bytes = program_step_bytes(program.count);
     program.x_bytes = up_to(most, 128);
     const int room = shared_bytes - beside - program.step_bytes - program.x_bytes;

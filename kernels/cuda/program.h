@@ -68,6 +68,7 @@ struct Program {
     unsigned* barrier;  // {arrivals, blocks that have left}; 0 between launches
     int count, rows;
     // Shared memory: the list of steps, inputs (or what attention needs), the warps' rings.
+    int shared_bytes;  // that a block may have
     int step_bytes, x_bytes, ring_bytes;
     int depth;  // bites of a ring
 };
@@ -80,6 +81,8 @@ struct ProgramShape {
     int head_dim;
     bool operator==(const ProgramShape&) const = default;
 };
+// Whether the driver takes launches with this much: CUDA 12.1 is the first.
+bool wide_parameters();
 // Whether a kernel for it is compiled.
 bool program_serves(const ProgramShape& shape);
 // Lays out shared memory; false: too little of `shared_bytes`, which a block may have, is left for the rings.

@@ -124,7 +124,12 @@ template <class T, DType Activation, DType Kv, int Dim>
 void launch_program_as(cudaStream_t stream, const Program& program, int multiprocessors) {
     const auto kernel = program_kernel<T, Activation, Kv, Dim>;
     const int bytes = program.step_bytes + program.x_bytes + program_warps * program.ring_bytes;
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "decode program");
+    // The same for all programs: graphs that were captured before must not find it lowered.
+    cudaFuncAttributes fixed{};
+    check(cudaFuncGetAttributes(&fixed, kernel), "decode program");
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               program.shared_bytes - int(fixed.sharedSizeBytes)),
+          "decode program");
     cudaLaunchAttribute attribute{};
     attribute.id = cudaLaunchAttributeCooperative;  // blocks wait for each other: all are there, or none
     attribute.val.cooperative = 1;

@@ -23,7 +23,7 @@ ProgramRecorder::ProgramRecorder(cudaStream_t stream, int multiprocessors, int s
       shared_bytes_(shared_bytes),
       barrier_(2 * sizeof(unsigned)),
       program_(std::make_unique<Program>()) {
-    check(cudaMemset(barrier_.data(), 0, barrier_.bytes()), "clearing a barrier");
+    check(cudaMemsetAsync(barrier_.data(), 0, barrier_.bytes(), stream), "clearing a barrier");
 }
 
 void ProgramRecorder::begin(const BatchView& batch, const AttentionState& attention, int rows) {
