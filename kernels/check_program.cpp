@@ -241,17 +241,21 @@ class ProgramRunner {
     Tensor x_, gathered_, normed_, qkv_, mixed_, gated_, logits_, table_;
 };
 
-// Infinite unless the step was one kernel, and gave the same bits again. Else the largest difference of what
-// both ways give, ÷ what roundings on the way may make of the largest: some 16 in sequence of activations,
-// and as many of weights, which operations one by one round to the activations' type and a program does not,
-// errors of either sign; and in an FP8 cache (2^-4) single keys and values that lie on an edge, of hundreds.
+// Infinite unless a narrow step was one kernel, and every one gave the same bits again. Else the largest
+// difference of what both ways give, ÷ what roundings on the way may make of the largest: some 16 in sequence
+// of activations, and as many of weights, which operations one by one round to the activations' type and a
+// program does not, errors of either sign; and in an FP8 cache (2^-4) single keys and values that lie on an
+// edge, of hundreds.
 double program_error(Backend& backend, const ProgramCase& c) {
     constexpr double never = std::numeric_limits<double>::infinity();
     ProgramRunner runner(backend, c);
     const std::vector<float> expected = runner.run(false);
     const int before = backend.device().programs;
     const std::vector<float> out = runner.run(true);
-    if (backend.device().programs != before + 1 || runner.run(true) != out) return never;
+    // Cards with 99 KiB of shared memory a block have room for the narrow ones only, and run the others one
+    // by one.
+    const bool whole = backend.device().programs == before + 1;
+    if ((!whole && c.hidden <= 512) || runner.run(true) != out) return never;
     const double rounding = c.activation == DType::f16 ? 0x1p-11 : 0x1p-8;
     const double tolerance = 8 * rounding + (c.cache == DType::f8_e4m3 ? 0x1p-4 / 16 : 0.0);
     double worst = 0;
