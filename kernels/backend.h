@@ -213,7 +213,7 @@ struct DeviceInfo {
     DType activation = DType::f32;
     std::optional<Activations> eight_bit;  // what 8-bit activations are here; none: there are none
     CardTraits card;
-    int programs = 0;         // steps captured so far as one kernel (`run`; cards)
+    int programs = 0;         // kernels that hold many operations of a captured step, so far
     std::size_t scratch_held = 0;  // of what is not free: kept for operations, and used again by the next model
 };
 

@@ -2,9 +2,8 @@
 //     clear        the ranges of the samples do not overlap, and |ratio − 1| > floor
 //     likely       two-sided rank test p < 0.05, and |ratio − 1| > floor
 //     within noise anything else
-//     too few runs fewest_runs were not done on each side, whatever the samples say: the ranges of three runs
-//     a
-//                  side lie apart by chance once in ten times
+//     too few runs fewest_runs were not done on each side, whatever the samples say: the ranges of
+//                  three runs a side lie apart by chance once in ten times
 // floor = max(1 %, self_spread of A's samples).
 #pragma once
 #include <optional>
