@@ -12,6 +12,7 @@
 #include "engine/bench/compare.h"
 #include "engine/bench/compare_report.h"
 #include "engine/choose_device.h"
+#include "engine/json_text.h"
 #include "kernels/error.h"
 
 namespace recto::cli {
@@ -118,7 +119,7 @@ int run(BenchCommand& o) {
         }
     }();
     if (show) std::fputs("\r\033[K", stderr);
-    const std::string json = report_json(report).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    const std::string json = json_text(report_json(report), 2) + "\n";
     if (const auto failure = files.write(json, report_csv(report))) {
         std::cout << json;  // the measuring took long, and its result may have no other place
         throw Error(failure->kind(), failure->what() + std::string("; the report went to standard output"));

@@ -15,6 +15,7 @@
 #include <limits>
 
 #include "engine/choose_device.h"
+#include "engine/json_text.h"
 #include "engine/load/json_reader.h"
 #include "engine/load/starter.h"
 #include "kernels/error.h"
@@ -311,7 +312,7 @@ std::vector<std::int32_t> token_ids(const Json& list, const std::string& where, 
         if (!id.is_number_integer() || id < std::numeric_limits<std::int32_t>::min() ||
             id > std::numeric_limits<std::int32_t>::max())
             throw Error(kind, where + ": expected token ids, which are whole numbers of 32 bits, found " +
-                                  id.dump(-1, ' ', false, Json::error_handler_t::replace));
+                                  json_text(id));
         ids.push_back(id.get<std::int32_t>());
     }
     return ids;

@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "app/cli/common.h"
+#include "engine/json_text.h"
 
 namespace recto::cli {
 namespace {
@@ -30,11 +31,10 @@ int run(const ConvertCommand& o) {
         std::cerr << "recto-cli: " << o.out << ": written without a tokenizer: " << report.tokenizer_left_out
                   << '\n';
     if (o.common.json)
-        std::cout << Json{{"folder", o.out},
-                          {"dtype", o.dtype},
-                          {"weight_bytes", report.weight_bytes},
-                          {"tokenizer", report.tokenizer_left_out.empty()}}
-                         .dump(-1, ' ', false, Json::error_handler_t::replace)
+        std::cout << json_text(Json{{"folder", o.out},
+                                    {"dtype", o.dtype},
+                                    {"weight_bytes", report.weight_bytes},
+                                    {"tokenizer", report.tokenizer_left_out.empty()}})
                   << '\n';
     return exit_done;
 }

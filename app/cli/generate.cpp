@@ -9,6 +9,7 @@
 #include "app/cli/common.h"
 #include "app/cli/requests.h"
 #include "app/cli/sampling.h"
+#include "engine/json_text.h"
 #include "kernels/error.h"
 
 namespace recto::cli {
@@ -141,7 +142,7 @@ Json output_json(int index, const Output& output, const SamplingParams& sampling
 
 void print_line(const Json& object) {
     // Texts are valid UTF-8 by the detokenizer; a prompt of the person's may not be.
-    std::cout << object.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+    std::cout << json_text(object) << '\n';
 }
 
 void print_json(const std::vector<PromptRequest>& requests, const std::vector<Result>& results,

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "app/cli/common.h"
+#include "engine/json_text.h"
 #include "kernels/error.h"
 
 namespace recto::cli {
@@ -124,7 +125,7 @@ int run(const InspectCommand& o) {
         description["tensors"] = std::move(list);
     }
     if (o.common.json) {
-        std::cout << description.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+        std::cout << json_text(description, 2) << '\n';
         return exit_done;
     }
     print(description);

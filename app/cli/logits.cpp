@@ -8,6 +8,7 @@
 #include "app/cli/common.h"
 #include "app/cli/npy.h"
 #include "app/cli/sequence_limit.h"
+#include "engine/json_text.h"
 #include "engine/model/sequence_logits.h"
 #include "kernels/error.h"
 
@@ -58,8 +59,7 @@ int run(const LogitsCommand& o) {
     });
     out->close();
     if (o.common.json)
-        std::cout << Json{{"tokens", ids.size()}, {"vocab", model->config.vocab}, {"file", o.out}}.dump(
-                         -1, ' ', false, Json::error_handler_t::replace)
+        std::cout << json_text(Json{{"tokens", ids.size()}, {"vocab", model->config.vocab}, {"file", o.out}})
                   << '\n';
     if (damaged > 0)  // written all the same: where they begin tells what is damaged
         throw Error(ErrorKind::runtime, o.out + ": expected finite logits, found " + std::to_string(damaged) +

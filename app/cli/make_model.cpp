@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "app/cli/common.h"
+#include "engine/json_text.h"
 #include "engine/save/model_shapes.h"
 
 namespace recto::cli {
@@ -22,11 +23,10 @@ int run(MakeModelCommand o) {
     install_interrupt_handler();
     make_model(o.make, o.out, save_progress("making"));
     if (o.json)
-        std::cout << Json{{"model", o.out},
-                          {"like", o.make.like},
-                          {"quantization", o.make.quantization},
-                          {"seed", o.make.seed}}
-                         .dump(-1, ' ', false, Json::error_handler_t::replace)
+        std::cout << json_text(Json{{"model", o.out},
+                                    {"like", o.make.like},
+                                    {"quantization", o.make.quantization},
+                                    {"seed", o.make.seed}})
                   << '\n';
     return exit_done;
 }

@@ -8,6 +8,7 @@
 #include "app/cli/other_side.h"
 #include "app/cli/sequence_limit.h"
 #include "engine/bench/perplexity.h"
+#include "engine/json_text.h"
 #include "kernels/error.h"
 
 namespace recto::cli {
@@ -74,7 +75,7 @@ void print_json(const QualityReport& r, bool two) {
                      {"max", d.max}};
         out["top_agreement"] = d.top_agreement;
     }
-    std::cout << out.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+    std::cout << json_text(out) << '\n';
 }
 
 bool rounds_large_steps(const Model* m) {

@@ -5,6 +5,7 @@
 
 #include "app/cli/common.h"
 #include "app/cli/sampling.h"
+#include "engine/json_text.h"
 #include "engine/load/json_reader.h"
 #include "kernels/error.h"
 
@@ -41,8 +42,7 @@ void set_messages(PromptRequest& made, const Json& messages, const Model& model)
 int whole_number(const Json& value, const std::string& key) {
     constexpr int largest = std::numeric_limits<int>::max();
     if (!value.is_number_integer() || value < -largest || value > largest)
-        throw Error(ErrorKind::input, key + " must be a whole number of 32 bits, got " +
-                                          value.dump(-1, ' ', false, Json::error_handler_t::replace));
+        throw Error(ErrorKind::input, key + " must be a whole number of 32 bits, got " + json_text(value));
     return value.get<int>();
 }
 

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "app/cli/common.h"
+#include "engine/json_text.h"
 #include "kernels/error.h"
 
 namespace recto::cli {
@@ -188,7 +189,7 @@ Value parse_flag(const std::string& name, const std::string& text) {
 bool set_sampling_parameter(SamplingParams& params, const std::string& name, const Value& value) {
     const auto found = parameters().find(name);
     if (found == parameters().end()) return false;
-    const auto given = [&] { return ", got " + value.dump(-1, ' ', false, Value::error_handler_t::replace); };
+    const auto given = [&] { return ", got " + json_text(value); };
     try {
         found->second.set(params, value);
     } catch (const nlohmann::json::exception&) {

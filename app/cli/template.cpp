@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "app/cli/common.h"
+#include "engine/json_text.h"
 #include "engine/load/json_reader.h"
 #include "kernels/error.h"
 
@@ -21,9 +22,9 @@ void check_messages(const Json& messages, const std::string& file) {
                     file + ": expected an array of messages, found " + messages.type_name());
     for (const Json& m : messages)
         if (!m.is_object() || !m.contains("role"))
-            throw Error(ErrorKind::input,
-                        file + R"(: expected messages like {"role": …, "content": …}, found )" +
-                            m.dump(-1, ' ', false, Json::error_handler_t::replace));
+            throw Error(
+                ErrorKind::input,
+                file + R"(: expected messages like {"role": …, "content": …}, found )" + json_text(m));
 }
 
 int run(const TemplateCommand& o) {
@@ -55,7 +56,7 @@ int run(const TemplateCommand& o) {
     check_messages(messages, o.messages);
     const std::string text = ChatTemplate(source).render_text(messages, options);
     if (o.common.json)
-        std::cout << Json{{"text", text}}.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+        std::cout << json_text(Json{{"text", text}}) << '\n';
     else
         std::cout << text;
     return exit_done;

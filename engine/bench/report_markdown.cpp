@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "engine/bench/compare_report.h"
+#include "engine/json_text.h"
 
 namespace recto {
 namespace {
@@ -52,8 +53,7 @@ const BenchRow* row_of(const CompareReport& r, char side, const BenchRow* like =
 std::string text_at(const Json& json, const char* key) {
     if (!json.is_object() || !json.contains(key)) return "?";
     const Json& value = json[key];
-    return value.is_string() ? value.get<std::string>()
-                             : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return value.is_string() ? value.get<std::string>() : json_text(value);
 }
 
 std::string page_cache(const Json& side) {
@@ -207,12 +207,9 @@ std::string report_table(const CompareReport& r) {
 std::string report_markdown(const CompareReport& r) {
     std::ostringstream out;
     out << report_table(r) << "\nTo repeat it:\n";
-    for (const auto& [key, value] : r.header.items())
-        if (key != "formulas")  // they stand above
-            out << "- " << key << ": "
-                << (value.is_string() ? value.get<std::string>()
-                                      : value.dump(-1, ' ', false, Json::error_handler_t::replace))
-                << '\n';
+    for (const auto& item : r.header.items())
+        if (const std::string& key = item.key(); key != "formulas")  // they stand above
+            out << "- " << key << ": " << text_at(r.header, key.c_str()) << '\n';
     return out.str();
 }
 

@@ -6,6 +6,7 @@
 #include <QSaveFile>
 
 #include "engine/error.h"
+#include "engine/json_text.h"
 
 namespace recto::ui {
 namespace {
@@ -30,9 +31,7 @@ void write_whole(const QString& path, const QByteArray& bytes) {
 }
 
 QByteArray json_bytes(const CompareReport& report, int indent) {
-    return QByteArray::fromStdString(report_json(report).dump(
-               indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) +
-           '\n';
+    return QByteArray::fromStdString(json_text(report_json(report), indent)) + '\n';
 }
 
 CompareReport read_file(const QString& path) {
