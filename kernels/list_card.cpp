@@ -147,11 +147,15 @@ void list_attention(const CardTraits& card, std::ostream& out) {
         for (const int sequences : {1, 16, 64}) {
             for (const int tokens : {256, 4096, 16384}) {
                 const AttentionPlan plan = plan_attention(decode_step(sequences, tokens), shape);
+                int most = 1, whole = 0;
+                for (const DecodeItem& item : plan.decode) {
+                    most = std::max(most, item.splits);
+                    whole += item.splits == 1 ? 1 : 0;
+                }
                 out << name << ", decode of " << sequences << " x " << tokens << " tokens: "
-                    << (plan.decode.front().splits > 1
-                            ? "split over the context, " + number(plan.decode.front().splits) +
-                                  " shares a row"
-                            : std::string("whole rows"))
+                    << (most == 1 ? std::string("whole rows")
+                                  : (whole > 0 ? number(whole) + " whole rows, the others " : std::string()) +
+                                        "split over the context, " + number(most) + " shares a row")
                     << ", "
                     << std::min<std::int64_t>(shape.decode_blocks(),
                                               std::int64_t(plan.decode.size()) * shape.units())

@@ -18,66 +18,86 @@ struct Row {
 int splits_of(int tokens, int share) {
     return std::clamp((tokens + share - 1) / share, 1, most_splits);
 }
+int share_of(int tokens, int splits) {
+    return (tokens + splits - 1) / splits;
+}
 
+// How a step's rows are cut: into how many shares each.
 struct Cut {
+    std::vector<int> splits;
     double cost = 0;  // tokens of the busiest block
     int partials = 0;
 };
 
 // Items go round the blocks, longest first, each to all units: block 0 has the longest of every round.
-Cut cut_by(const std::vector<Row>& rows, int share, const AttentionShape& shape, std::vector<int>& shares) {
-    Cut cut;
-    shares.clear();
-    for (const Row& r : rows) {
-        const int n = splits_of(r.tokens, share);
+void weigh(Cut& cut, const std::vector<Row>& rows, const AttentionShape& shape) {
+    cut.cost = 0;
+    cut.partials = 0;
+    std::vector<int> shares;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const int n = cut.splits[i];
         if (n > 1) cut.partials += n * shape.units();
-        shares.insert(shares.end(), std::size_t(n), (r.tokens + n - 1) / n);
+        shares.insert(shares.end(), std::size_t(n), share_of(rows[i].tokens, n));
     }
     std::sort(shares.begin(), shares.end(), std::greater<>());
     const std::size_t units = std::size_t(shape.units());
     const std::size_t blocks = std::size_t(shape.decode_blocks());
     for (std::size_t i = 0; i < shares.size() * units; i += blocks)
         cut.cost += shares[i / units] + item_overhead;
-    return cut;
 }
 
-// The share that leaves the busiest block the least to do.
-int choose_share(const std::vector<Row>& rows, const AttentionShape& shape) {
+// The shares that leave the busiest block the least to do. Rows: the longest first.
+std::vector<int> choose_splits(const std::vector<Row>& rows, const AttentionShape& shape) {
+    const int units = shape.units(), blocks = shape.decode_blocks(), count = int(rows.size());
     double tokens = 0;
-    int longest = 1;
-    for (const Row& r : rows) {
+    for (const Row& r : rows)
         tokens += r.tokens;
-        longest = std::max(longest, r.tokens);
-    }
-    const double even = tokens * shape.units() / shape.decode_blocks();
-    const double floor = even + double(rows.size()) * shape.units() * item_overhead / shape.decode_blocks();
-    std::vector<int> shares;
-    int best = longest;
-    double least = cut_by(rows, longest, shape, shares).cost;
-    if (least <= 1.05 * floor) return best;
+    const double even = tokens * units / blocks;
+    const double floor = even + double(count) * units * item_overhead / blocks;
+    Cut best;
+    best.splits.assign(rows.size(), 1);
+    weigh(best, rows, shape);
+    if (best.cost <= 1.05 * floor) return best.splits;
+    const auto consider = [&](auto&& splits_of_row) {
+        Cut cut;
+        for (int i = 0; i < count; ++i)
+            cut.splits.push_back(splits_of_row(i));
+        weigh(cut, rows, shape);
+        if (cut.partials <= shape.most_partials() && cut.cost < best.cost) best = std::move(cut);
+    };
     for (const int rounds : {1, 2, 3}) {
         for (const double slack : {1.0, 1.03, 1.06, 1.1, 1.15, 1.25, 1.4, 1.7}) {
             const int share = std::max(least_share, int(std::ceil(even * slack / rounds)));
-            if (share >= longest) continue;
-            const Cut cut = cut_by(rows, share, shape, shares);
-            if (cut.partials > shape.most_partials() || cut.cost >= least) continue;
-            least = cut.cost;
-            best = share;
+            if (share < rows.front().tokens)
+                consider([&](int i) { return splits_of(rows[std::size_t(i)].tokens, share); });
         }
     }
-    return best;
+    // Whole rows as long as they fill rounds of blocks, and the rest, the shortest, cut so that they fill one
+    // more.
+    const int rounds = int((long long)count * units / blocks);
+    const int whole = int((long long)rounds * blocks / units);
+    for (int more = 1; more <= 2 && rounds > 0 && whole < count; ++more) {
+        const int n = more * blocks / ((count - whole) * units);
+        if (n < 2) continue;
+        consider([&](int i) {
+            return i < whole ? 1 : std::min(n, splits_of(rows[std::size_t(i)].tokens, least_share));
+        });
+    }
+    return best.splits;
 }
 
-void plan_decode(const std::vector<Row>& rows, const AttentionShape& shape, std::vector<DecodeItem>& items) {
+void plan_decode(std::vector<Row> rows, const AttentionShape& shape, std::vector<DecodeItem>& items) {
     if (rows.empty()) return;
-    const int share = choose_share(rows, shape);
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const Row& a, const Row& b) { return a.tokens > b.tokens; });
+    const std::vector<int> splits = choose_splits(rows, shape);
     int partials = 0;
     std::vector<int> tokens;  // of each item
-    for (const Row& r : rows) {
-        const int n = splits_of(r.tokens, share);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+        const int n = splits[r];
         for (int i = 0; i < n; ++i) {
-            items.push_back({r.row, i, n, n > 1 ? partials : 0});
-            tokens.push_back((r.tokens + n - 1) / n);
+            items.push_back({rows[r].row, i, n, n > 1 ? partials : 0});
+            tokens.push_back(share_of(rows[r].tokens, n));
         }
         if (n > 1) partials += n;
     }

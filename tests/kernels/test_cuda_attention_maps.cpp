@@ -255,7 +255,8 @@ class TestCudaAttentionMaps : public QObject {
         };
         for (const Case& c : {Case{{32, 32, 128}, 1, 16384, 1.06}, Case{{32, 32, 128}, 1, 4096, 1.1},
                               Case{{32, 8, 128}, 1, 16384, 1.06}, Case{{32, 8, 128}, 1, 4096, 1.1},
-                              Case{{32, 32, 128}, 256, 178, 1.06}, Case{{32, 32, 128}, 64, 1024, 1.2}}) {
+                              Case{{32, 32, 128}, 256, 178, 1.06}, Case{{32, 32, 128}, 64, 1024, 1.2},
+                              Case{{32, 32, 128}, 16, 180, 1.06}, Case{{32, 8, 128}, 64, 1024, 1.06}}) {
             AttentionShape shape{c.heads, 132};
             StepBatch step;
             step.query_start.push_back(0);
