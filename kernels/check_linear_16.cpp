@@ -78,7 +78,7 @@ void check_linear_16(Backend& backend, DType dtype, const CaseReport& report) {
             one(c, rows);
     }
     for (const LinearCase& c : wide_cases())
-        for (const std::int64_t rows : {1, 8, 11, 30, 64, 100, 300})
+        for (const std::int64_t rows : {1, 8, 11, 30, 64, 100, 150, 190, 220, 250, 300})
             one(c, rows);
 }
 

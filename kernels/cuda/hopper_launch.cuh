@@ -29,6 +29,14 @@ void launch_widths(cudaStream_t stream, Tensor x, const TileWeight& w, const Til
             if constexpr (Kind != TileKind::dense)
                 return launch_hopper<Kind, T, 192>(stream, x, w, output, scratch, shape);
             [[fallthrough]];
+        case 160:
+            if constexpr (Kind != TileKind::dense)
+                return launch_hopper<Kind, T, 160>(stream, x, w, output, scratch, shape);
+            [[fallthrough]];
+        case 224:
+            if constexpr (Kind != TileKind::dense)
+                return launch_hopper<Kind, T, 224>(stream, x, w, output, scratch, shape);
+            [[fallthrough]];
         default:
             assert(shape.tokens == 256);
             return launch_hopper<Kind, T, 256>(stream, x, w, output, scratch, shape);

@@ -46,7 +46,7 @@ struct StageLayout {
 
 // Inputs of a stage: a chunk, or half of one so that there are enough stages.
 __host__ __device__ constexpr int stage_k(TileKind kind, int tokens) {
-    return tokens >= (kind == TileKind::dense ? 128 : 192) ? 64 : 128;
+    return tokens >= (kind == TileKind::dense ? 128 : 160) ? 64 : 128;
 }
 
 template <TileKind Kind>

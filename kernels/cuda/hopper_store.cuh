@@ -34,7 +34,7 @@ __device__ void put_rows(float* slice, const float* v, int thread) {
 template <class T, int Tokens>
 struct TileStore {
     static constexpr int values = Tokens / 2;
-    static constexpr int width = 64;  // tokens of 16-bit results that are written at a time
+    static constexpr int width = Tokens % 64 == 0 ? 64 : 32;  // tokens of 16-bit results written at a time
     static constexpr DType dtype = std::is_same_v<T, __half> ? DType::f16 : DType::bf16;
 
     const HopperArgs& a;

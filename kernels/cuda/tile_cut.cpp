@@ -28,7 +28,12 @@ double weight_bytes(const TileProblem& w) {
 
 // A chunk of one tile. 2,048 multiply-adds a clock; narrower tiles feed the tensor cores less well.
 double chunk_clocks(const TileProblem& w, int tokens, double share_of_memory) {
-    const double rate = 2048 * (tokens >= 256 ? 0.78 : tokens >= 192 ? 0.71 : tokens >= 128 ? 0.63 : 0.6);
+    const double rate = 2048 * (tokens > 224   ? 0.78
+                                : tokens > 192 ? 0.75
+                                : tokens > 160 ? 0.71
+                                : tokens > 128 ? 0.67
+                                : tokens > 64  ? 0.63
+                                               : 0.6);
     const double compute = cells * tokens / rate;
     const double unpack = w.kind == TileKind::dense ? 0 : 1150;
     return std::max({compute, unpack, weight_bytes(w) / share_of_memory});
@@ -112,8 +117,13 @@ TileShape choose_cut(const TileProblem& w, int multiprocessors) {
         best.grid = best.slabs.grid;
         return best;
     }
-    const bool three_quarters = w.kind != TileKind::dense && narrow == 256;
-    for (const int tokens : {narrow, narrow / 2, three_quarters ? 192 : 0}) {
+    // Quantized weights have widths between: the least that holds the rows in as few tiles.
+    int between = 0;
+    if (w.kind != TileKind::dense && narrow == 256) {
+        const std::int64_t tiles = (rows + 255) / 256;
+        between = int((rows + 32 * tiles - 1) / (32 * tiles) * 32);
+    }
+    for (const int tokens : {narrow, narrow / 2, between}) {
         if (tokens < 8 || (tokens < narrow && tokens < 128))
             continue;  // narrower only where two tiles may pay
         consider(tokens, 1, false);

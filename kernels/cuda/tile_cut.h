@@ -41,7 +41,7 @@ struct SlabCut {
 SlabCut cut_slabs(TileKind kind, int blocks, bool gated, int multiprocessors);
 
 struct TileShape {
-    int tokens = 0;  // columns of D a block of threads holds: 8, 16, 32, 64, 128, 192, 256
+    int tokens = 0;  // columns of D a block of threads holds: 8, 16, 32, 64, 128, 160, 192, 224, 256
     int grid = 0;    // blocks launched
     int run = 0;     // chunks of 128 inputs a block takes; 0: whole tiles, one after another
     int splits =
