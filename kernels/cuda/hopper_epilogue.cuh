@@ -191,6 +191,9 @@ struct TileEpilogue {
                            reinterpret_cast<std::uintptr_t>(a.out.data) % 8 == 0;
         if (quick && first + width <= a.tokens)
             write_quick(block, first);
+        else if (whole && a.epilogue == Epilogue::add && a.out.dtype == DType::f32 &&
+                 reinterpret_cast<std::uintptr_t>(a.out.data) % 16 == 0)
+            write_added(block, first);
         else if (a.w.gated)
             write_gated(block, first);
         else
@@ -226,6 +229,19 @@ struct TileEpilogue {
                 half ? make_uint2(as_bits(__floats2half2_rn(v.x, v.y)), as_bits(__floats2half2_rn(v.z, v.w)))
                      : make_uint2(bf16_pair(v.x, v.y), bf16_pair(v.z, v.w));
             *reinterpret_cast<uint2*>(out + (long long)token * a.out.row_stride + row) = pairs;
+        }
+    }
+    // To the residual stream: with loads of what is there, and a wait for each, the blocks that share a tile
+    // spent more time here than in their last chunks.
+    __device__ void write_added(int block, int first) const {
+        auto* out =
+            static_cast<float*>(a.out.data) + (long long)first * a.out.row_stride + block * block_rows;
+#pragma unroll 1
+        for (int n = thread; n < width * (block_rows / 4); n += 128) {
+            const int token = n / (block_rows / 4), row = n % (block_rows / 4) * 4;
+            if (first + token >= a.tokens) return;
+            add_four(out + (long long)token * a.out.row_stride + row,
+                     *reinterpret_cast<const float4*>(slice + token * slice_stride + row));
         }
     }
     __device__ void write_plain(int block, int first) const {

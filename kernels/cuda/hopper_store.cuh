@@ -30,6 +30,14 @@ __device__ void put_rows(float* slice, const float* v, int thread) {
     }
 }
 
+// Where the memory is: nobody waits for what was there. The order of additions is the same each time if one
+// block makes them.
+__device__ inline void add_four(float* to, float4 v) {
+    asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(v.x), "f"(v.y),
+                 "f"(v.z), "f"(v.w)
+                 : "memory");
+}
+
 // Of one warpgroup.
 template <class T, int Tokens>
 struct TileStore {
@@ -158,8 +166,7 @@ struct TileStore {
         }
     }
 
-    // To the residual stream, by additions where the memory is: no thread waits for what was there. One block
-    // has a tile's sums, so the order of additions is always the same.
+    // To the residual stream.
     __device__ void added(const float (&d)[values], int block, int first) const {
         constexpr int places = slice_tokens * block_rows / 4 / 128;  // of a slice, a thread: four rows each
         const int token = thread / (block_rows / 4), row = thread % (block_rows / 4) * 4;
@@ -180,11 +187,6 @@ struct TileStore {
                              *reinterpret_cast<const float4*>(from + i * step * slice_stride));
             }
         }
-    }
-    static __device__ void add_four(float* to, float4 v) {
-        asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(v.x),
-                     "f"(v.y), "f"(v.z), "f"(v.w)
-                     : "memory");
     }
 };
 
