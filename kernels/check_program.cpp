@@ -50,6 +50,8 @@ std::vector<ProgramCase> program_cases() {
         }
         one({"", {32, 32, 128}, 4096, 11008, awq, {180}, activation, activation});
         one({"", {2, 1, 128}, 256, 512, awq, {5000}, activation, activation, false, 0, 30.0F, 64, 32});
+        // A long row among short ones, and more shares than blocks.
+        one({"", {40, 40, 64}, 256, 512, awq, {20, 3000, 700, 3}, activation, activation});
         one({"",
              {20, 2, 64},
              1280,

@@ -48,7 +48,6 @@ struct ProgramAttention {
     int qkv_stride, table_stride, out_stride;
     int rotary, kv_heads, group, head_groups, block_size, window;
     float scale, softcap;
-    int splits;  // shares of a row, at most
 };
 
 struct ProgramStep {

@@ -21,34 +21,45 @@ struct ProgramRows {
 // What all threads of a block share of its work. In shared memory: registers are few.
 struct ShareInfo {
     int number = -1, window = 0;  // of the share and layer that this was made for
-    int exists = 0, row = 0, unit = 0, split = 0, parts = 0;
+    int all = 0;                  // shares of the layer
+    int exists = 0, row = 0, unit = 0, split = 0, parts = 0, first_partial = 0;
     int first = 0, last = 0;  // visible tokens
     int kv_head = 0, head = 0, heads = 0;
     int begin = 0, end = 0;  // chunks
     long long newest = -1;   // element of the cache where the row's own token goes; -1: not in this share
     OctetWalk octets{};
 
+    static __device__ int first_visible(int last, int window) {
+        return window > 0 ? max(0, last - window + 1) : 0;
+    }
+    static __device__ int chunks_of(int last, int window) {
+        return last / decode_chunk + 1 - first_visible(last, window) / decode_chunk;
+    }
     ShareInfo() = default;
     // Share i of the step. All layers with one window have the same, so that a block makes it once if it has
     // one.
     __device__ ShareInfo(const Program& program, const ProgramAttention& a, const ProgramRows& rows, int i,
                          int dim)
         : number(i), window(a.window) {
-        const int units = a.kv_heads * a.head_groups, splits = a.splits;
-        unit = i % units;
-        const int rest = i / units;
-        row = splits == 1 ? rest : rest / splits;
-        split = rest - row * splits;
-        exists = row < program.rows;
+        const int units = a.kv_heads * a.head_groups;
+        int of_row[program_rows] = {};
+        for (int r = 0; r < program.rows; ++r)
+            of_row[r] = chunks_of(rows.position[r], a.window);
+        const RowShares shares(of_row, program.rows, units, int(gridDim.x));
+        all = shares.all * units;
+        exists = i < all;
         if (!exists) return;
+        split = i / units;
+        unit = i - split * units;
+        for (; split >= shares.parts[row]; ++row) {
+            split -= shares.parts[row];
+            first_partial += shares.parts[row];
+        }
+        parts = shares.parts[row];
         last = rows.position[row];
-        first = a.window > 0 ? max(0, last - a.window + 1) : 0;
-        const int first_chunk = first / decode_chunk, chunks = last / decode_chunk + 1 - first_chunk;
-        // No share below what keeps the warps busy once.
-        parts = min(splits, (chunks + program_warps - 1) / program_warps);
-        exists = split < parts;
-        if (!exists) return;
-        const int share = parts == 1 ? chunks : (chunks + parts - 1) / parts;
+        first = first_visible(last, a.window);
+        const int first_chunk = first / decode_chunk, chunks = of_row[row];
+        const int share = (chunks + parts - 1) / parts;
         begin = first_chunk + split * share;
         end = min(begin + share, first_chunk + chunks);
         kv_head = a.head_groups == 1 ? unit : unit / a.head_groups;
@@ -227,7 +238,7 @@ struct ProgramShare {
         p.activation = Activation;
         const int row = info.row, unit = info.unit;
         finish_item<Kv, Dim, program_warps>(
-            p, memory, state, {row, info.split, info.parts, row * a.splits}, unit, units, info.heads,
+            p, memory, state, {row, info.split, info.parts, info.first_partial}, unit, units, info.heads,
             a.out + (long long)row * a.out_stride + (long long)info.head * Dim);
     }
 };

@@ -83,6 +83,33 @@ struct InputPlace {
     }
 };
 
+// Into how many shares attention cuts each row's context, of which a block takes one for one unit of heads:
+// those of a long row as many as its part of all contexts is of the blocks, those of a short one at least
+// one.
+struct RowShares {
+    int parts[program_rows];  // of each row
+    int all = 0;              // of one unit
+
+    // chunks: visible ones of each row, of decode_chunk tokens; at least 1.
+    RECTO_HOST_DEVICE RowShares(const int (&chunks)[program_rows], int rows, int units, int blocks) {
+        long long sum = 0;
+        for (int r = 0; r < rows; ++r)
+            sum += chunks[r];
+        const int even = int((sum * units + blocks - 1) / blocks);  // chunks of a block
+        for (int r = 0; r < rows; ++r) {
+            // Rounded down: one share more than blocks is a second round. None below what keeps a block's
+            // warps busy once.
+            const int busy = (chunks[r] + program_warps - 1) / program_warps;
+            int n = chunks[r] / even;
+            if (n > busy) n = busy;
+            if (n > most_splits) n = most_splits;
+            if (n < 1) n = 1;
+            parts[r] = n;
+            all += n;
+        }
+    }
+};
+
 // Attention's: queries [heads, head_dim] in 16 bits, then what ShareMemory points to.
 struct SharePlace {
     int out, top, sum, weight, bytes;

@@ -33,8 +33,9 @@ template <DType Activation, DType Kv, int Dim>
 __device__ inline void attend(const Program& program, const ProgramAttention& a, const ProgramRows& rows,
                               ShareState& state, char* shared, int* is_last, const GridBarrier& barrier,
                               int step) {
-    const int all = program.rows * a.kv_heads * a.head_groups * a.splits;
-    for (int i = int(blockIdx.x), turn = 0; i < all || turn == 0; i += int(gridDim.x), ++turn) {
+    // How many shares there are is known when the first is made.
+    const volatile ShareInfo& info = state.info;
+    for (int i = int(blockIdx.x), turn = 0; turn == 0 || i < info.all; i += int(gridDim.x), ++turn) {
         if (turn > 0) __syncthreads();  // the share before is read to its end
         make_share(state, program, a, rows, i, Dim);
         ProgramShare<Activation, Kv, Dim> share(program, a, state);

@@ -100,8 +100,8 @@ struct ProgramProducts {
     // (tile_linear.h).
     __device__ void put_integers(int row, int eight, uint4 v, bool inside) const {
         const float2 pairs[4] = {pair_to<T>(v.x), pair_to<T>(v.y), pair_to<T>(v.z), pair_to<T>(v.w)};
-        // Floats that are not negative are ordered as their bits, infinity and NaN above all: their step makes
-        // NaN of every output.
+        // Floats that are not negative are ordered as their bits, infinity and NaN above all: their step
+        // makes NaN of every output.
         std::uint32_t most_bits = 0;
 #pragma unroll
         for (const float2& f : pairs)

@@ -228,7 +228,6 @@ void ProgramRecorder::attention(const AttentionArgs& args, Tensor q, const KvVie
     a.window = args.window;
     a.scale = args.scale;
     a.softcap = args.softcap;
-    a.splits = std::clamp(multiprocessors_ / (rows_ * a.kv_heads * a.head_groups), 1, most_splits);
     std::vector<Alone> all = std::move(pending_);
     pending_.clear();
     all.push_back(alone);

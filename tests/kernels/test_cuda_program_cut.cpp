@@ -1,5 +1,6 @@
 // How a decode program is shared out, checked without a card by counting who has which weights.
 #include <algorithm>
+#include <vector>
 
 #include "kernels/cuda/program_cut.h"
 
@@ -99,6 +100,32 @@ class TestCudaProgramCut : public QObject {
                 QCOMPARE(place.stride / 2 % 128, 64);  // a row's high and low bytes in different banks
             }
         });
+    }
+
+    // Shares of contexts (in chunks of 16 tokens) on 132 blocks, by hand: an even share is all chunks times
+    // units over 132, rounded up.
+    void rows_have_shares_by_length() {
+        struct Case {
+            std::vector<int> chunks;
+            int units;
+            std::vector<int> parts;
+        };
+        for (const Case& c : {Case{{1024}, 32, {4}},                       // 249 each
+                              Case{{1024, 10, 10, 10}, 32, {4, 1, 1, 1}},  // 256
+                              Case{{100, 100, 100, 100}, 32, {1, 1, 1, 1}},
+                              Case{{13}, 32, {2}},  // 4, but 12 warps are busy once with 7
+                              Case{{3}, 32, {1}}, Case{{1024}, 8, {16}},  // 63
+                              Case{{100000, 1, 1}, 1, {128, 1, 1}}}) {
+            int chunks[program_rows] = {};
+            std::copy(c.chunks.begin(), c.chunks.end(), chunks);
+            const RowShares shares(chunks, int(c.chunks.size()), c.units, 132);
+            int all = 0;
+            for (std::size_t r = 0; r < c.parts.size(); ++r) {
+                QCOMPARE(shares.parts[r], c.parts[r]);
+                all += c.parts[r];
+            }
+            QCOMPARE(shares.all, all);
+        }
     }
 
     void attention_has_room() {
