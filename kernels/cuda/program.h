@@ -14,7 +14,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/kernels.h"
-#include "kernels/cuda/program_cut.h"
+#include "kernels/cuda/program_room.h"
 #include "kernels/cuda/tile_linear.h"
 
 namespace recto::cuda {
@@ -58,18 +58,14 @@ struct ProgramStep {
     };
 };
 
-constexpr int most_program_steps = 180;  // of a launch: parameters have 32,764 bytes
-
 struct Program {
     ProgramStep steps[most_program_steps];
     BatchView batch;
     AttentionWorkspace workspace;
     unsigned* barrier;  // {arrivals, blocks that have left}; 0 between launches
     int count, rows;
-    // Shared memory: the list of steps, inputs (or what attention needs), the warps' rings.
-    int shared_bytes;  // that a block may have
-    int step_bytes, x_bytes, ring_bytes;
-    int depth;  // bites of a ring
+    int shared_bytes;                            // that a block may have
+    int step_bytes, x_bytes, ring_bytes, depth;  // ProgramLayout's
 };
 static_assert(sizeof(Program) <= 32764);
 
@@ -84,8 +80,7 @@ struct ProgramShape {
 bool wide_parameters();
 // Whether a kernel for it is compiled.
 bool program_serves(const ProgramShape& shape);
-// Lays out shared memory; false: too little of `shared_bytes`, which a block may have, is left for the rings.
-bool settle_program(Program& program, int head_dim, int shared_bytes);
+// Of a program whose layout fits.
 void launch_program(cudaStream_t stream, const Program& program, const ProgramShape& shape,
                     int multiprocessors);
 

@@ -12,9 +12,6 @@ bool sixteen_aligned(const void* p) {
     return reinterpret_cast<std::uintptr_t>(p) % 16 == 0;
 }
 
-// Fewer products are no program: what it saves is between them.
-constexpr int least_products = 3;
-
 }  // namespace
 
 ProgramRecorder::ProgramRecorder(cudaStream_t stream, int multiprocessors, int shared_bytes)
@@ -22,7 +19,8 @@ ProgramRecorder::ProgramRecorder(cudaStream_t stream, int multiprocessors, int s
       multiprocessors_(multiprocessors),
       shared_bytes_(shared_bytes),
       barrier_(2 * sizeof(unsigned)),
-      program_(std::make_unique<Program>()) {
+      program_(std::make_unique<Program>()),
+      room_(shared_bytes, int(sizeof(ProgramStep))) {
     check(cudaMemsetAsync(barrier_.data(), 0, barrier_.bytes(), stream), "clearing a barrier");
 }
 
@@ -33,6 +31,7 @@ void ProgramRecorder::begin(const BatchView& batch, const AttentionState& attent
     workspace_ = attention.workspace();
     rows_ = rows;
     program_->count = 0;
+    room_.clear();
 }
 
 void ProgramRecorder::end() {
@@ -49,6 +48,7 @@ void ProgramRecorder::drop() {
     pending_.clear();
     alone_.clear();
     program_->count = 0;
+    room_.clear();
 }
 
 void ProgramRecorder::take_pending() {
@@ -58,16 +58,19 @@ void ProgramRecorder::take_pending() {
     rope_.reset();
     const std::vector<Alone> pending = std::move(pending_);
     pending_.clear();
-    flush();
+    enqueue();
     for (const Alone& one : pending)
         one();
 }
 
 void ProgramRecorder::flush() {
-    if (!pending_.empty()) {
+    if (!pending_.empty())
         take_pending();
-        return;
-    }
+    else
+        enqueue();
+}
+
+void ProgramRecorder::enqueue() {
     if (!recording_ || program_->count == 0) return;
     Program& p = *program_;
     const std::vector<Alone> alone = std::move(alone_);
@@ -82,8 +85,14 @@ void ProgramRecorder::flush() {
     p.workspace = workspace_;
     p.barrier = static_cast<unsigned*>(barrier_.data());
     p.rows = rows_;
-    if (products >= least_products && program_serves(shape) &&
-        settle_program(p, shape.head_dim, shared_bytes_)) {
+    const ProgramLayout layout = room_.layout();
+    room_.clear();
+    if (products >= least_products && program_serves(shape)) {
+        p.shared_bytes = shared_bytes_;
+        p.step_bytes = layout.step_bytes;
+        p.x_bytes = layout.x_bytes;
+        p.ring_bytes = layout.ring_bytes;
+        p.depth = layout.depth;
         launch_program(stream_, p, shape, multiprocessors_);
         ++programs_;
     } else {
@@ -93,11 +102,24 @@ void ProgramRecorder::flush() {
     p.count = 0;
 }
 
-void ProgramRecorder::add(const ProgramStep& step, std::vector<Alone> alone) {
+// For a step with so many bytes of inputs; false: no program has any for it.
+//
+// A step that runs by itself costs what a program saves around it: a kernel's end and a program's start,
+// where no weights arrive. The steps between two such ones are a program only if least_products of them are
+// products: of a layer whose `down` is too wide qkv, o and gate|up are, but where attention has no room
+// either (groups of 4 heads or more on cards with 99 KiB), o and gate|up are not, and all of the step runs
+// one by one.
+bool ProgramRecorder::make_room(int inputs) {
+    const StepPlace place = room_.place(inputs);
+    if (place == StepPlace::next) enqueue();  // what is pending belongs to the step
+    return place != StepPlace::none;
+}
+
+void ProgramRecorder::add(const ProgramStep& step, int inputs, std::vector<Alone> alone) {
+    room_.take(inputs);
     program_->steps[program_->count++] = step;
     for (Alone& one : alone)
         alone_.push_back(std::move(one));
-    if (program_->count == most_program_steps) flush();
 }
 
 void ProgramRecorder::other(const Alone& alone) {
@@ -154,6 +176,12 @@ void ProgramRecorder::product(Tensor x, const TiledWeight& weight, Epilogue epil
     }
     const TiledWeight::Segment& s = weight.segments()[0];
     const TileWeight& t = s.tile;
+    const ProgramCut cut = cut_product(t.kind == TileKind::dense, gated, t.outputs, t.cols, multiprocessors_);
+    const int inputs = InputPlace(cut, t.cols, rows_).bytes;
+    if (!make_room(inputs)) {
+        take_pending();
+        return other(alone);
+    }
     ProgramStep step{ProgramStep::Kind::product, {}};
     ProgramProduct& p = step.product;
     p = {};
@@ -177,7 +205,7 @@ void ProgramRecorder::product(Tensor x, const TiledWeight& weight, Epilogue epil
     p.groups = t.groups;
     p.chunks_a_group = t.chunks_a_group();
     p.zero = t.zero;
-    p.cut = cut_product(t.kind == TileKind::dense, gated, t.outputs, t.cols, multiprocessors_);
+    p.cut = cut;
     p.out_dtype = out.dtype;
     std::vector<Alone> all;
     if (normed) all = std::move(pending_);
@@ -185,7 +213,7 @@ void ProgramRecorder::product(Tensor x, const TiledWeight& weight, Epilogue epil
     norm_.reset();
     all.push_back(alone);
     activation_ = x.dtype;
-    add(step, std::move(all));
+    add(step, inputs, std::move(all));
 }
 
 void ProgramRecorder::rope(const RopeStoreArgs& args, Tensor table, Tensor qkv, const KvView& kv,
@@ -203,14 +231,16 @@ void ProgramRecorder::attention(const AttentionArgs& args, Tensor q, const KvVie
     const ProgramShape shape{q.dtype, kv.dtype, kv.head_dim};
     const bool fits = rope_ && rope_->qkv.data == q.data && rope_->args.layer == args.layer &&
                       (!shape_ || *shape_ == shape) && (activation_ == DType::f32 || activation_ == q.dtype);
-    if (!fits) {
+    const HeadShape& h = args.shape;
+    const int group = h.heads / h.kv_heads;
+    const int inputs = SharePlace(std::min(group, decode_heads), shape.head_dim).bytes;
+    if (!fits || !make_room(inputs)) {
         take_pending();
         return other(alone);
     }
     ProgramStep step{ProgramStep::Kind::attention, {}};
     ProgramAttention& a = step.attention;
     a = {};
-    const HeadShape& h = args.shape;
     a.qkv = static_cast<const std::uint16_t*>(q.data);
     a.table = static_cast<const float*>(rope_->table.data);
     a.out = static_cast<std::uint16_t*>(out.data);
@@ -222,7 +252,7 @@ void ProgramRecorder::attention(const AttentionArgs& args, Tensor q, const KvVie
     a.out_stride = int(out.row_stride);
     a.rotary = rope_->args.rotary_dims;
     a.kv_heads = h.kv_heads;
-    a.group = h.heads / h.kv_heads;
+    a.group = group;
     a.head_groups = (a.group + decode_heads - 1) / decode_heads;
     a.block_size = kv.block_size;
     a.window = args.window;
@@ -233,7 +263,7 @@ void ProgramRecorder::attention(const AttentionArgs& args, Tensor q, const KvVie
     all.push_back(alone);
     rope_.reset();
     shape_ = shape;
-    add(step, std::move(all));
+    add(step, inputs, std::move(all));
 }
 
 }  // namespace recto::cuda

@@ -2,8 +2,9 @@
 // (program.h): norms into the product that reads them, rope and KV write into attention.
 //
 // Callers offer each operation in its order, with what enqueues it by itself. One that no program has makes
-// everything before it be enqueued first. A norm's result is written as if it had run alone; of a rope's the
-// rotated query is not.
+// everything before it be enqueued first, and so does one that has no room in shared memory: it begins a new
+// program, or runs by itself where it is too wide for any (ProgramRoom). A norm's result is written as if it
+// had run alone; of a rope's the rotated query is not.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -57,7 +58,9 @@ class ProgramRecorder {
     };
 
     void take_pending();  // what nothing followed up: by itself, after what is collected
-    void add(const ProgramStep& step, std::vector<Alone> alone);
+    void enqueue();       // what is collected, not what is pending
+    bool make_room(int inputs);
+    void add(const ProgramStep& step, int inputs, std::vector<Alone> alone);
 
     cudaStream_t stream_;
     int multiprocessors_, shared_bytes_;
@@ -68,7 +71,8 @@ class ProgramRecorder {
     int rows_ = 0;
     DeviceMemory barrier_;
     std::unique_ptr<Program> program_;
-    std::vector<Alone> alone_;           // of the steps collected, in order
+    ProgramRoom room_;                   // of the steps collected
+    std::vector<Alone> alone_;           // theirs, in order
     std::optional<ProgramShape> shape_;  // of their attention
     DType activation_ = DType::f32;      // of the products; f32: none yet
     std::optional<Norm> norm_;
