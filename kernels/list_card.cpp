@@ -7,7 +7,7 @@
 #include "kernels/cuda/attention_plan.h"
 #include "kernels/cuda/choices.h"
 #include "kernels/cuda/general_cut.h"
-#include "kernels/cuda/program_cut.h"
+#include "kernels/cuda/program_room.h"
 #include "kernels/cuda/scratch_sizes.h"
 
 namespace recto {
@@ -107,12 +107,13 @@ void list_steps(const CardTraits& card, std::ostream& out) {
     const ProgramCut cut = cut_product(false, true, 11008, 4096, card.multiprocessors);
     out << "decode steps of 1 to " << program_rows
         << " rows, weights of 16 bits or of 4 with groups of a multiple of 128, heads of 64 or 128 without "
-           "norms, inputs that fit shared memory with the list of operations: one kernel for up to 180 "
-           "products and "
-           "attentions, "
-        << card.multiprocessors << " blocks; of gate|up 22016x4096 in 4 bits each has " << cut.units_each
-        << " to " << cut.units_each + (cut.units_more > 0 ? 1 : 0) << " of " << cut.units
-        << " pairs of slabs\n";
+           "norms: one kernel for up to "
+        << most_program_steps
+        << " products and attentions in a row whose inputs fit shared memory with the list of operations, at "
+           "least "
+        << least_products << " of them products, " << card.multiprocessors
+        << " blocks; of gate|up 22016x4096 in 4 bits each has " << cut.units_each << " to "
+        << cut.units_each + (cut.units_more > 0 ? 1 : 0) << " of " << cut.units << " pairs of slabs\n";
 }
 
 StepBatch decode_step(int sequences, int tokens) {
