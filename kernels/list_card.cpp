@@ -111,7 +111,8 @@ void list_steps(const CardTraits& card, std::ostream& out) {
         << most_program_steps
         << " products and attentions in a row whose inputs fit shared memory with the list of operations, at "
            "least "
-        << least_products << " of them products, " << card.multiprocessors
+        << least_products << " of them products (" << least_products_of_many_rows
+        << " of three and four rows), " << card.multiprocessors
         << " blocks; of gate|up 22016x4096 in 4 bits each has " << cut.units_each << " to "
         << cut.units_each + (cut.units_more > 0 ? 1 : 0) << " of " << cut.units << " pairs of slabs\n";
 }

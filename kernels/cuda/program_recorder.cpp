@@ -87,7 +87,7 @@ void ProgramRecorder::enqueue() {
     p.rows = rows_;
     const ProgramLayout layout = room_.layout();
     room_.clear();
-    if (products >= least_products && program_serves(shape)) {
+    if (is_worthwhile(products, rows_, layout) && program_serves(shape)) {
         p.shared_bytes = shared_bytes_;
         p.step_bytes = layout.step_bytes;
         p.x_bytes = layout.x_bytes;
@@ -105,10 +105,10 @@ void ProgramRecorder::enqueue() {
 // For a step with so many bytes of inputs; false: no program has any for it.
 //
 // A step that runs by itself costs what a program saves around it: a kernel's end and a program's start,
-// where no weights arrive. The steps between two such ones are a program only if least_products of them are
-// products: of a layer whose `down` is too wide qkv, o and gate|up are, but where attention has no room
-// either (groups of 4 heads or more on cards with 99 KiB), o and gate|up are not, and all of the step runs
-// one by one.
+// where no weights arrive. The steps between two such ones are a program only if that is worthwhile: of one
+// or two rows and a layer whose `down` is too wide qkv, o and gate|up are; where attention has no room either
+// (groups of 4 heads or more on cards with 99 KiB), o and gate|up are not, and all of the step runs one by
+// one.
 bool ProgramRecorder::make_room(int inputs) {
     const StepPlace place = room_.place(inputs);
     if (place == StepPlace::next) enqueue();  // what is pending belongs to the step

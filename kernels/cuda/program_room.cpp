@@ -15,6 +15,11 @@ ProgramLayout lay_out_program(int steps, int step_size, int inputs, int shared_b
     return layout;
 }
 
+bool is_worthwhile(int products, int rows, const ProgramLayout& layout) {
+    if (rows <= 2) return products >= least_products;
+    return products >= least_products_of_many_rows && layout.depth > least_bites;
+}
+
 StepPlace ProgramRoom::place(int inputs) const {
     const auto fits = [&](int steps, int widest) {
         return steps <= most_program_steps &&

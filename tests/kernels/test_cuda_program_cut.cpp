@@ -320,6 +320,21 @@ class TestCudaProgramCut : public QObject {
             QVERIFY(products < least_products);
     }
 
+    // By what was measured (program_room.h): few products pay at one and two rows; at three and four those of
+    // some layers do, with rings that hold more than three bites.
+    void short_programs_of_many_rows_run_one_by_one() {
+        const auto depth = [](int n) { return ProgramLayout{144, 1024, n * 2176, n}; };
+        for (const int rows : {1, 2}) {
+            QVERIFY(is_worthwhile(3, rows, depth(3)));
+            QVERIFY(!is_worthwhile(2, rows, depth(8)));
+        }
+        for (const int rows : {3, 4}) {
+            QVERIFY(is_worthwhile(129, rows, depth(4)));   // Llama-2-7B
+            QVERIFY(!is_worthwhile(113, rows, depth(3)));  // Qwen2.5-7B, three rows
+            QVERIFY(!is_worthwhile(3, rows, depth(6)));    // four
+        }
+    }
+
     // A list that has grown costs a new program, not the step: `down` of 23,296 inputs and 3 rows (149,248
     // bytes of 150,016 that are left for list and inputs) fits beside five steps and not beside six.
     void a_long_list_begins_a_new_program() {
@@ -337,6 +352,10 @@ class TestCudaProgramCut : public QObject {
         QCOMPARE(c.alone, 0);
         QVERIFY(c.steps == (std::vector{6, 5}) && c.products == (std::vector{5, 4}));
         QCOMPARE(c.layouts[0].x_bytes, 149120);
+        // 37,888 and 2 rows: `down` by itself, and the programs between are worth it.
+        c = collect({2, 512, 37888, 1536, 1, 1008}, 2, h200_shared, h200_blocks);
+        QCOMPARE(c.alone, 2);
+        QVERIFY(c.steps == (std::vector{4, 4, 1}) && c.products == (std::vector{3, 3, 1}));
         // 18,944 and 4 rows: `down` by itself, as of Qwen2.5-7B.
         c = collect({2, 512, 18944, 1536, 1, 1008}, 4, h200_shared, h200_blocks);
         QCOMPARE(c.alone, 2);
