@@ -282,6 +282,27 @@ class TestCudaAttentionMaps : public QObject {
         }
     }
 
+    // 16 rows of 32 units on 396 blocks: 12 rows, 384 items, fill a round and stay whole; the other four are
+    // cut in three, 384 items of a third, rather than that 116 blocks have a second whole one.
+    void rows_that_fill_a_round_stay_whole() {
+        AttentionShape shape{{32, 32, 128}, 132};
+        StepBatch step;
+        step.query_start.push_back(0);
+        for (int s = 0; s < 16; ++s) {
+            step.token_ids.push_back(0);
+            step.positions.push_back(179 + s % 3);
+            step.context_tokens.push_back(180 + s % 3);
+            step.query_start.push_back(step.rows());
+        }
+        int whole = 0, thirds = 0;
+        for (const DecodeItem& item : plan_attention(step, shape).decode) {
+            whole += item.splits == 1 ? 1 : 0;
+            thirds += item.splits == 3 ? 1 : 0;
+        }
+        QCOMPARE(whole, 12);
+        QCOMPARE(thirds, 12);
+    }
+
     // 8 million elements of K: 1,953 tokens of 32 heads of 128, four times as many where four heads share
     // one. What prefill reads does not count.
     void long_contexts_are_told() {
