@@ -92,7 +92,10 @@ int main(int argc, char** argv) {
     } catch (const CLI::Success& e) {  // --help
         return finish(app.exit(e));
     } catch (const CLI::ParseError& e) {
-        return fail(std::string(e.what()) + " (recto-cli --help)", exit_arguments);
+        // The options are in the help of the command that was named.
+        const auto named = app.get_subcommands();
+        const std::string command = named.empty() ? "" : named.front()->get_name() + " ";
+        return fail(std::string(e.what()) + " (recto-cli " + command + "--help)", exit_arguments);
     } catch (const recto::Error& e) {
         return fail(e.what(), exit_code(e.kind()));
     } catch (const std::bad_alloc&) {

@@ -31,6 +31,14 @@ class TestArguments : public QObject {
         }
     }
 
+    void a_wrong_argument_names_the_help_that_has_the_right_ones() {
+        const Run inspect = run_cli({"inspect", "x.gguf"});
+        QVERIFY2(inspect.code == 2 && inspect.err.contains("(recto-cli inspect --help)"),
+                 inspect.all().c_str());
+        const Run none = run_cli({"--nope"});
+        QVERIFY2(none.code == 2 && none.err.contains("(recto-cli --help)"), none.all().c_str());
+    }
+
     void version_says_what_was_built() {
         const Run text = run_cli({"version"});
         QVERIFY2(text.code == 0 && text.err.isEmpty() && text.out.startsWith("recto "), text.all().c_str());
