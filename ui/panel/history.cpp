@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace recto::ui {
 namespace {
@@ -20,12 +21,19 @@ std::vector<double> used_history(const TimeSeries& series, std::size_t owner) {
     const double step = series.span_s() / (history_points - 1);
     const int n = points_recorded(series, step);
     std::vector<double> values(std::size_t(n), 0.0);
+    const auto total = [](const TimeSeries::Sample& sample) {
+        return std::accumulate(sample.used.begin(), sample.used.end(), 0.0);
+    };
     std::size_t at = samples.size() - 1;
     for (int i = 0; i < n; ++i) {  // i steps before the newest
         const double time = samples.back().time - i * step;
         while (at > 0 && samples[at].time > time)
             --at;
-        const auto& used = samples[at].used;
+        // The fullest moment since the point before: an answer of a few steps is to be seen.
+        std::size_t fullest = at;
+        for (std::size_t k = at; k > 0 && samples[k - 1].time > time - step; --k)
+            if (total(samples[k - 1]) > total(samples[fullest])) fullest = k - 1;
+        const auto& used = samples[fullest].used;
         values[std::size_t(n - 1 - i)] = owner < used.size() ? used[owner] : 0;
     }
     return values;
