@@ -467,13 +467,16 @@ void BenchView::say_failure(const QString& sentence) {
 void BenchView::save(BenchReports::Format format) {
     if (!shown_) return;
     const bool json = format == BenchReports::Format::json;
-    QString name = report_title(*shown_).replace(QLatin1Char('/'), QStringLiteral("vs"));
+    const QString suffix = json ? QStringLiteral("json") : QStringLiteral("csv");
+    // A title may end as the model's own file does.
+    const QString name =
+        report_title(*shown_).replace(QLatin1Char('/'), QStringLiteral("vs")) + QLatin1Char('.') + suffix;
     auto* dialog = new QFileDialog(window(), tr("Save the report"), QDir::home().filePath(name),
                                    json ? tr("JSON (*.json)") : tr("CSV (*.csv)"));
     dialog->setObjectName(QStringLiteral("bench_save_dialog"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
-    dialog->setDefaultSuffix(json ? QStringLiteral("json") : QStringLiteral("csv"));
+    dialog->setDefaultSuffix(suffix);
     connect(dialog, &QFileDialog::fileSelected, this, [this, format, report = shown_](const QString& file) {
         benchmark_->reports().save(report, file, format);
     });
