@@ -122,7 +122,7 @@ void MainWindow::build() {
         tab_row->setStyleSheet(QStringLiteral("QWidget#tab_row{background:%1;border-bottom:1px solid %2}")
                                    .arg(p.panel.name(), p.line.name()));
         plus_->setIcon(make_icon(QStringLiteral("plus"), p.dim));
-        panel_->setMinimumWidth(int(280 * p.zoom));
+        panel_->setMinimumWidth(int(264 * p.zoom));
     };
     connect(theme_, &Theme::changed, this, restyle);
     restyle();

@@ -159,7 +159,7 @@ void Sidebar::retranslate() {
 
 void Sidebar::restyle() {
     const Palette& p = theme_->palette();
-    setMinimumWidth(int(180 * p.zoom));
+    setMinimumWidth(int(168 * p.zoom));
     list_->setStyleSheet(QStringLiteral("QListView{background:%1;outline:0}").arg(p.panel.name()));
     list_->doItemsLayout();
 }

@@ -7,25 +7,26 @@
 #include <QPainter>
 
 #include "ui/format.h"
+#include "ui/shrinking_label.h"
 #include "ui/theme/theme.h"
 
 namespace recto::ui {
-
 StatusLine::StatusLine(const Theme* theme, Session* session, QWidget* parent)
     : QWidget(parent), theme_(theme), session_(session) {
     setObjectName(QStringLiteral("status_line"));
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(14, 1, 14, 0);
     row->setSpacing(22);
-    const auto add = [&](const char* name) {
-        auto* label = new QLabel(this);
+    const auto add = [&](const char* name, QLabel* label = nullptr) {
+        if (label == nullptr) label = new QLabel(this);
         label->setObjectName(QString::fromLatin1(name));
         label->setTextFormat(Qt::PlainText);
         row->addWidget(label);
         return label;
     };
-    model_ = add("status_model");
-    device_ = add("status_device");
+    // A model's or a processor's name may be longer than a screen.
+    model_ = add("status_model", new ShrinkingLabel(this));
+    device_ = add("status_device", new ShrinkingLabel(this));
     pool_ = add("status_pool");
     speed_ = add("status_speed");
     row->addStretch(1);
@@ -68,9 +69,12 @@ void StatusLine::show_model() {
         model_->setText(
             QStringLiteral("● %1 %2").arg(model_title(*model), QString::fromStdString(model->quantization)));
         device_->setText(device_line(*model));
-        device_->setToolTip(QString::fromStdString(model->device.kernels));
+        model_->setToolTip(model_->text());
+        device_->setToolTip(device_->text() + QLatin1Char('\n') +
+                            QString::fromStdString(model->device.kernels));
         return;
     }
+    model_->setToolTip({});
     switch (host->state()) {
         case HostState::loading:
             model_->setText(tr("○ loading"));

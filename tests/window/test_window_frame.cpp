@@ -3,6 +3,7 @@
 #include <QDataStream>
 #include <QLabel>
 #include <QScreen>
+#include <QScrollArea>
 #include <QTest>
 
 #include "support/registry.h"
@@ -82,6 +83,24 @@ class TestWindowFrame : public QObject {
                                 .arg(now.width())
                                 .arg(now.height())));
         if (screen.contains(place)) QCOMPARE(now, place);
+    }
+
+    // 1366 pixels at 150 % are 910, and fonts are a little wider there: chats, chat and panel side by side,
+    // and whatever the card's name.
+    void fits_a_small_screen() {
+        Desk desk;
+        auto* device = desk.window->findChild<QLabel*>(QStringLiteral("status_device"));
+        QTRY_VERIFY(desk.words.session->host()->ready());
+        QCoreApplication::processEvents();
+        device->setText(QString(300, QLatin1Char('x')));
+        QCoreApplication::processEvents();
+        const int least = desk.window->minimumSizeHint().width();
+        QVERIFY2(least <= 896, qPrintable(QString::number(least)));
+        desk.window->resize(910, 480);
+        QTRY_VERIFY(device->width() < device->sizeHint().width() && desk.window->width() == 910);
+        auto* panel = desk.window->findChild<QScrollArea*>(QStringLiteral("live_panel"));
+        QVERIFY2(panel->widget()->minimumSizeHint().width() <= panel->viewport()->width(),
+                 qPrintable(QString::number(panel->widget()->minimumSizeHint().width())));
     }
 
     // The link's underline is of its very colour.

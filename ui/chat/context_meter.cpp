@@ -10,7 +10,7 @@
 namespace recto::ui {
 
 namespace {
-constexpr qreal bar_width = 130, bar_height = 4, bar_gap = 10;
+constexpr qreal bar_width = 130, least_bar_width = 56, bar_height = 4, bar_gap = 10;
 }
 
 ContextLevel context_level(const ContextUse& use) {
@@ -35,7 +35,8 @@ void paint_context_meter(QPainter& painter, const ContextUse& use, const QRectF&
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setPen(Qt::NoPen);
-    const QRectF bar(area.left(), area.center().y() - bar_height / 2, bar_width, bar_height);
+    const QRectF bar(area.left(), area.center().y() - bar_height / 2, std::min(bar_width, area.width()),
+                     bar_height);
     painter.setBrush(palette.raised_hover);
     painter.drawRoundedRect(bar, 2, 2);
     const ContextLevel level = context_level(use);
@@ -92,7 +93,7 @@ QSize ContextMeter::sizeHint() const {
 }
 
 QSize ContextMeter::minimumSizeHint() const {
-    return {int(bar_width), theme_->palette().metrics.target};
+    return {int(least_bar_width), theme_->palette().metrics.target};
 }
 
 void ContextMeter::paintEvent(QPaintEvent*) {

@@ -3,6 +3,7 @@
 #include <QHBoxLayout>
 #include <QLabel>
 
+#include "ui/shrinking_label.h"
 #include "ui/theme/theme.h"
 
 namespace recto::ui {
@@ -12,7 +13,7 @@ SectionHeader::SectionHeader(const Theme* theme, QWidget* parent) : QWidget(pare
     row_->setContentsMargins(0, 0, 0, 0);
     row_->setSpacing(4);
     title_ = new QLabel(this);
-    value_ = new QLabel(this);
+    value_ = new ShrinkingLabel(this);
     row_->addWidget(title_);
     row_->addStretch(1);
     row_->addWidget(value_);
