@@ -172,6 +172,10 @@ void add_bench(CLI::App& app, int& code) {
     command->callback([options, command, &code] {
         if (command->get_option("--json")->count() > 0 &&
             (options->json_file.empty() || options->json_file == "-")) {
+            // No word behind it, or "-"; an empty name is a slip, such as that of an unset variable.
+            const auto given = command->get_option("--json")->results();
+            if (given.size() == 1 && given.front().empty())
+                throw CLI::ValidationError("--json", "must name a place for the result, got an empty name");
             options->common.json = true;
             options->json_file.clear();
         }

@@ -35,6 +35,8 @@ class TestArguments : public QObject {
         const Run inspect = run_cli({"inspect", "x.gguf"});
         QVERIFY2(inspect.code == 2 && inspect.err.contains("(recto-cli inspect --help)"),
                  inspect.all().c_str());
+        const Run unnamed = run_cli({"bench", "--model", "x.gguf", "--json", ""});
+        QVERIFY2(unnamed.code == 2 && unnamed.err.contains("got an empty name"), unnamed.all().c_str());
         const Run none = run_cli({"--nope"});
         QVERIFY2(none.code == 2 && none.err.contains("(recto-cli --help)"), none.all().c_str());
     }
