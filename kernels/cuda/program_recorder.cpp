@@ -30,6 +30,9 @@ void ProgramRecorder::begin(const BatchView& batch, const AttentionState& attent
     batch_ = batch;
     workspace_ = attention.workspace();
     rows_ = rows;
+    // Of a capture that failed.
+    shape_.reset();
+    activation_ = DType::f32;
     program_->count = 0;
     room_.clear();
 }
