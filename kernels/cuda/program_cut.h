@@ -83,30 +83,68 @@ struct InputPlace {
     }
 };
 
-// Into how many shares attention cuts each row's context, of which a block takes one for one unit of heads:
-// those of a long row as many as its part of all contexts is of the blocks, those of a short one at least
-// one.
+// Into how many shares attention cuts each row's context, of which a block takes one for one unit of heads: a
+// long row's as many as its part of all contexts is of the blocks and a short one's at least one, or as many
+// for each row, whichever leaves the busiest block less.
 struct RowShares {
     int parts[program_rows];  // of each row
-    int all = 0;              // of one unit
+    int all;                  // of one unit
 
     // chunks: visible ones of each row, of decode_chunk tokens; at least 1.
-    RECTO_HOST_DEVICE RowShares(const int (&chunks)[program_rows], int rows, int units, int blocks) {
+    RECTO_HOST_DEVICE RowShares(const int (&chunks)[program_rows], int rows, int units, int blocks)
+        : RowShares() {
         long long sum = 0;
         for (int r = 0; r < rows; ++r)
             sum += chunks[r];
         const int even = int((sum * units + blocks - 1) / blocks);  // chunks of a block
-        for (int r = 0; r < rows; ++r) {
-            // Rounded down: one share more than blocks is a second round. None below what keeps a block's
-            // warps busy once.
-            const int busy = (chunks[r] + program_warps - 1) / program_warps;
-            int n = chunks[r] / even;
-            if (n > busy) n = busy;
-            if (n > most_splits) n = most_splits;
-            if (n < 1) n = 1;
-            parts[r] = n;
-            all += n;
+        for (int r = 0; r < rows; ++r)
+            add(r, within(chunks[r], chunks[r] / even));
+        // Rounded down, since one share more than blocks is a second round; what that left goes to the
+        // longest.
+        while ((all + 1) * units <= blocks) {
+            int longest = -1;
+            for (int r = 0; r < rows; ++r)
+                if (within(chunks[r], parts[r] + 1) > parts[r] &&
+                    (longest < 0 || share(chunks[r], parts[r]) > share(chunks[longest], parts[longest])))
+                    longest = r;
+            if (longest < 0) break;
+            add(longest, 1);
         }
+        RowShares equal;
+        for (int r = 0; r < rows; ++r)
+            equal.add(r, within(chunks[r], blocks / (rows * units)));
+        if (equal.cost(chunks, rows, units, blocks) < cost(chunks, rows, units, blocks)) *this = equal;
+    }
+
+    // What the rounds of blocks take, in chunks, each as long as its longest share.
+    RECTO_HOST_DEVICE int cost(const int (&chunks)[program_rows], int rows, int units, int blocks) const {
+        constexpr int round = 10;  // of beginning and merging
+        int clocks = 0, most = 0, item = 0, end = blocks;
+        for (int r = 0; r < rows; ++r) {
+            item += parts[r] * units;
+            const int own = share(chunks[r], parts[r]);
+            most = most > own ? most : own;
+            for (; item >= end; end += blocks) {  // the round is full
+                clocks += most + round;
+                most = item > end ? own : 0;
+            }
+        }
+        return most > 0 ? clocks + most + round : clocks;
+    }
+
+  private:
+    RECTO_HOST_DEVICE RowShares() : parts{}, all(0) {}
+    RECTO_HOST_DEVICE void add(int row, int n) {
+        parts[row] += n;
+        all += n;
+    }
+    static RECTO_HOST_DEVICE int share(int chunks, int parts) { return (chunks + parts - 1) / parts; }
+    // None below what keeps a block's warps busy once.
+    static RECTO_HOST_DEVICE int within(int chunks, int n) {
+        const int busy = (chunks + program_warps - 1) / program_warps;
+        n = n < busy ? n : busy;
+        n = n < most_splits ? n : most_splits;
+        return n > 1 ? n : 1;
     }
 };
 

@@ -176,6 +176,8 @@ class TestCudaProgramCut : public QObject {
         for (const Case& c : {Case{{1024}, 32, {4}},                       // 249 each
                               Case{{1024, 10, 10, 10}, 32, {4, 1, 1, 1}},  // 256
                               Case{{100, 100, 100, 100}, 32, {1, 1, 1, 1}},
+                              Case{{63, 57}, 32, {2, 2}},  // 30 each: 2 and 1, and one is left over
+                              Case{{60, 60, 57, 60}, 16, {2, 2, 2, 2}},
                               Case{{13}, 32, {2}},  // 4, but 12 warps are busy once with 7
                               Case{{3}, 32, {1}}, Case{{1024}, 8, {16}},  // 63
                               Case{{100000, 1, 1}, 1, {128, 1, 1}}}) {
