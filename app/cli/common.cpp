@@ -25,6 +25,7 @@ namespace {
 
 // A signal handler can reach nothing but globals of such types.
 volatile std::sig_atomic_t interrupt_seen = 0;
+volatile std::sig_atomic_t nothing_to_keep = 0;
 std::atomic<std::int64_t> interrupt_ms = 0;  // when the first came, by the monotonic clock
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
@@ -32,6 +33,11 @@ static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 constexpr std::int64_t same_wish_ms = 200;
 
 void on_interrupt(int signal) {
+    if (nothing_to_keep) {
+        constexpr char text[] = "recto-cli: interrupted while the prompts were read\n";
+        [[maybe_unused]] const auto written = write(STDERR_FILENO, text, sizeof(text) - 1);
+        std::_Exit(128 + signal);
+    }
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
     const std::int64_t ms = std::int64_t(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
@@ -65,6 +71,13 @@ void expect_batch_invariance(const CommonOptions& o, Backend& backend) {
 }
 
 }  // namespace
+
+NothingToKeep::NothingToKeep() {
+    nothing_to_keep = 1;
+}
+NothingToKeep::~NothingToKeep() {
+    nothing_to_keep = 0;
+}
 
 void install_interrupt_handler() {
     struct sigaction action {};

@@ -69,6 +69,15 @@ EngineOptions engine_options(const CommonOptions& options);
 void install_interrupt_handler();
 bool interrupted();
 void clear_interrupt();  // the interruption was for one answer only
+// While one lives there is nothing to keep, and an interruption ends the program at once: a tokenizer with a
+// line of 100 MB asks nobody.
+class NothingToKeep {
+  public:
+    NothingToKeep();
+    ~NothingToKeep();
+    NothingToKeep(const NothingToKeep&) = delete;
+    NothingToKeep& operator=(const NothingToKeep&) = delete;
+};
 
 std::string read_file(const std::string& path);  // "-" is standard input; Error(input)
 std::string exact_double(double value);          // shortest text that reads back the same

@@ -229,10 +229,14 @@ int run(const GenerateOptions& options) {
     sampling.check(
         std::numeric_limits<int>::max());  // before the load: a value out of range should not cost one
     const auto model = load(options.common, make_backend(options.common));
-    std::vector<PromptRequest> requests;
-    for (const std::string& prompt : options.prompts)
-        requests.push_back(text_prompt(prompt, *model, sampling));
-    if (!options.prompts_file.empty()) requests = read_prompts(options.prompts_file, *model, sampling);
+    const std::vector<PromptRequest> requests = [&] {
+        const NothingToKeep reading;
+        if (!options.prompts_file.empty()) return read_prompts(options.prompts_file, *model, sampling);
+        std::vector<PromptRequest> given;
+        for (const std::string& prompt : options.prompts)
+            given.push_back(text_prompt(prompt, *model, sampling));
+        return given;
+    }();
 
     Engine engine(model, engine_options(options.common));
     std::vector<Result> results(requests.size());

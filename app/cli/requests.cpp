@@ -101,8 +101,6 @@ std::vector<PromptRequest> read_prompts(const std::string& file, const Model& mo
     std::vector<PromptRequest> requests;
     std::string line;
     for (int number = 1; std::getline(lines, line); ++number) {
-        if (interrupted())
-            throw Error(ErrorKind::cancelled, file + ": interrupted while reading the prompts");
         if (!line.empty() && line.back() == '\r') line.pop_back();
         if (line.empty()) continue;
         if (!json) {

@@ -393,6 +393,26 @@ class TestGenerate : public QObject {
         const std::string wrong = not_one_line_error(run, 130);
         QVERIFY2(wrong.empty() && run.err.contains("interrupted"), run.all().c_str());
     }
+
+    // One line of 40 MB keeps the tokenizer busy for tens of seconds, and it asks nobody.
+    void interrupt_reaches_a_tokenizer() {
+        const QString prompts = folder_.filePath("long.txt");
+        write_file(prompts, QByteArray(40'000'000, 'a'));
+        QProcess process;
+        process.start(cli_program(), {"generate", "--model", starter_model(), "--prompts", prompts});
+        QVERIFY(process.waitForStarted());
+        QVERIFY(QTest::qWaitFor([&] { return cpu_seconds(process.processId()) > 1; }, run_limit_ms));
+        QCOMPARE(process.state(), QProcess::Running);
+        QElapsedTimer timer;
+        timer.start();
+        kill(pid_t(process.processId()), SIGINT);
+        Run run;
+        finish(process, run);
+        QVERIFY2(timer.elapsed() < 10'000, qPrintable(QString::number(timer.elapsed())));
+        const std::string wrong = not_one_line_error(run, 130);
+        QVERIFY2(wrong.empty() && run.err.contains("interrupted"), run.all().c_str());
+        QFile::remove(prompts);
+    }
 };
 
 RECTO_TEST_CLASS(TestGenerate);
