@@ -66,6 +66,23 @@ class TestGenerate : public QObject {
         return fields.size() > 11 ? fields[11].toDouble() / double(sysconf(_SC_CLK_TCK)) : 0;
     }
 
+    // Ctrl+C after a second of work with these prompts ends the program, with one line.
+    void ends_when_interrupted(const QString& model, const QString& prompts) {
+        QProcess process;
+        process.start(cli_program(), {"generate", "--model", model, "--prompts", prompts});
+        QVERIFY(process.waitForStarted());
+        QVERIFY(QTest::qWaitFor([&] { return cpu_seconds(process.processId()) > 1; }, run_limit_ms));
+        QCOMPARE(process.state(), QProcess::Running);
+        QElapsedTimer timer;
+        timer.start();
+        kill(pid_t(process.processId()), SIGINT);
+        Run run;
+        finish(process, run);
+        QVERIFY2(timer.elapsed() < 10'000, qPrintable(QString::number(timer.elapsed())));
+        const std::string wrong = not_one_line_error(run, 130);
+        QVERIFY2(wrong.empty() && run.err.contains("interrupted"), run.all().c_str());
+    }
+
   private slots:
     // The width may be named either way; JSON has the same names. Best first, by their scores.
     void beams_by_flags_and_by_json() {
@@ -379,38 +396,14 @@ class TestGenerate : public QObject {
             many += "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"max_tokens\": 1}\n";
         const QString prompts = folder_.filePath("slow.jsonl");
         write_file(prompts, many);
-        QProcess process;
-        process.start(cli_program(), {"generate", "--model", model, "--prompts", prompts});
-        QVERIFY(process.waitForStarted());
-        QVERIFY(QTest::qWaitFor([&] { return cpu_seconds(process.processId()) > 1; }, run_limit_ms));
-        QCOMPARE(process.state(), QProcess::Running);
-        QElapsedTimer timer;
-        timer.start();
-        kill(pid_t(process.processId()), SIGINT);
-        Run run;
-        finish(process, run);
-        QVERIFY2(timer.elapsed() < 10'000, qPrintable(QString::number(timer.elapsed())));
-        const std::string wrong = not_one_line_error(run, 130);
-        QVERIFY2(wrong.empty() && run.err.contains("interrupted"), run.all().c_str());
+        ends_when_interrupted(model, prompts);
     }
 
     // One line of 40 MB keeps the tokenizer busy for tens of seconds, and it asks nobody.
     void interrupt_reaches_a_tokenizer() {
         const QString prompts = folder_.filePath("long.txt");
         write_file(prompts, QByteArray(40'000'000, 'a'));
-        QProcess process;
-        process.start(cli_program(), {"generate", "--model", starter_model(), "--prompts", prompts});
-        QVERIFY(process.waitForStarted());
-        QVERIFY(QTest::qWaitFor([&] { return cpu_seconds(process.processId()) > 1; }, run_limit_ms));
-        QCOMPARE(process.state(), QProcess::Running);
-        QElapsedTimer timer;
-        timer.start();
-        kill(pid_t(process.processId()), SIGINT);
-        Run run;
-        finish(process, run);
-        QVERIFY2(timer.elapsed() < 10'000, qPrintable(QString::number(timer.elapsed())));
-        const std::string wrong = not_one_line_error(run, 130);
-        QVERIFY2(wrong.empty() && run.err.contains("interrupted"), run.all().c_str());
+        ends_when_interrupted(starter_model(), prompts);
         QFile::remove(prompts);
     }
 };
