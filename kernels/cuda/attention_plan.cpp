@@ -29,21 +29,27 @@ struct Cut {
     int partials = 0;
 };
 
+// Shares of one length: a step of hundreds of rows has thousands, and this is worked out for each step.
+struct Shares {
+    int tokens, count;
+};
+
 // Items go round the blocks, longest first, each to all units: block 0 has the longest of every round.
-void weigh(Cut& cut, const std::vector<Row>& rows, const AttentionShape& shape) {
+void weigh(Cut& cut, const std::vector<Row>& rows, const AttentionShape& shape, std::vector<Shares>& shares) {
     cut.cost = 0;
     cut.partials = 0;
-    std::vector<int> shares;
+    shares.clear();
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const int n = cut.splits[i];
         if (n > 1) cut.partials += n * shape.units();
-        shares.insert(shares.end(), std::size_t(n), share_of(rows[i].tokens, n));
+        shares.push_back({share_of(rows[i].tokens, n), n});
     }
-    std::sort(shares.begin(), shares.end(), std::greater<>());
-    const std::size_t units = std::size_t(shape.units());
-    const std::size_t blocks = std::size_t(shape.decode_blocks());
-    for (std::size_t i = 0; i < shares.size() * units; i += blocks)
-        cut.cost += shares[i / units] + item_overhead;
+    std::sort(shares.begin(), shares.end(),
+              [](const Shares& a, const Shares& b) { return a.tokens > b.tokens; });
+    long long items = 0, next = 0;  // next: of block 0
+    for (const Shares& s : shares)
+        for (items += (long long)s.count * shape.units(); next < items; next += shape.decode_blocks())
+            cut.cost += s.tokens + item_overhead;
 }
 
 // The shares that leave the busiest block the least to do. Rows: the longest first.
@@ -54,16 +60,18 @@ std::vector<int> choose_splits(const std::vector<Row>& rows, const AttentionShap
         tokens += r.tokens;
     const double even = tokens * units / blocks;
     const double floor = even + double(count) * units * item_overhead / blocks;
+    std::vector<Shares> shares;
     Cut best;
     best.splits.assign(rows.size(), 1);
-    weigh(best, rows, shape);
+    weigh(best, rows, shape, shares);
     if (best.cost <= 1.05 * floor) return best.splits;
+    Cut cut;
     const auto consider = [&](auto&& splits_of_row) {
-        Cut cut;
+        cut.splits.clear();
         for (int i = 0; i < count; ++i)
             cut.splits.push_back(splits_of_row(i));
-        weigh(cut, rows, shape);
-        if (cut.partials <= shape.most_partials() && cut.cost < best.cost) best = std::move(cut);
+        weigh(cut, rows, shape, shares);
+        if (cut.partials <= shape.most_partials() && cut.cost < best.cost) std::swap(best, cut);
     };
     for (const int rounds : {1, 2, 3}) {
         for (const double slack : {1.0, 1.03, 1.06, 1.1, 1.15, 1.25, 1.4, 1.7}) {
