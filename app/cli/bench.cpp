@@ -165,7 +165,7 @@ void add_bench(CLI::App& app, int& code) {
     command
         ->add_option("--pause", options->bench.pause_s,
                      "seconds between runs (a card: 2; the CPU: as long as a run, at most 2)")
-        ->check(CLI::Range(0.0, 600.0));
+        ->check(number_in(0, 600, "in [0, 600]"));
     command->add_flag("--in-turn", options->in_turn, "load A and B in turn also where both fit");
     command->add_option("--csv", options->csv_file, "write the table as CSV")->check(named_place());
     command->add_flag("--markdown", options->markdown, "print the table and the header as Markdown");

@@ -47,17 +47,6 @@ void on_interrupt(int signal) {
     interrupt_seen = 1;
 }
 
-// CLI::Range lets NaN through: it compares false with both ends.
-CLI::Validator number_in(double low, double high, const std::string& range) {
-    return CLI::Validator(
-        [=](const std::string& text) {
-            double value = 0;
-            if (CLI::detail::lexical_cast(text, value) && value >= low && value <= high) return std::string();
-            return "must be a number " + range + ", got " + text;
-        },
-        "");
-}
-
 constexpr double largest_gib = 1 << 20;  // a PiB: any larger number is a slip, and would not fit 64 bits
 constexpr double smallest_gib = 1.0 / (1 << 30);  // a byte
 
@@ -94,6 +83,16 @@ bool interrupted() {
 }
 void clear_interrupt() {
     interrupt_seen = 0;
+}
+
+CLI::Validator number_in(double low, double high, const std::string& range) {
+    return CLI::Validator(
+        [=](const std::string& text) {
+            double value = 0;
+            if (CLI::detail::lexical_cast(text, value) && value >= low && value <= high) return std::string();
+            return "must be a number " + range + ", got " + text;
+        },
+        "");
 }
 
 CLI::Validator named_model() {

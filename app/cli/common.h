@@ -47,6 +47,8 @@ struct CommonOptions {
     bool json = false;
 };
 
+// A number from low to high, in words for the message; CLI::Range lets NaN through.
+CLI::Validator number_in(double low, double high, const std::string& range);
 // An empty name, as of a variable that a script did not set, is no choice of the default.
 CLI::Validator named_model();
 // Of results that are written to a place: "-", which elsewhere is standard output, would become a file.

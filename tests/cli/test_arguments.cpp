@@ -37,6 +37,8 @@ class TestArguments : public QObject {
                  inspect.all().c_str());
         const Run unnamed = run_cli({"bench", "--model", "x.gguf", "--json", ""});
         QVERIFY2(unnamed.code == 2 && unnamed.err.contains("got an empty name"), unnamed.all().c_str());
+        const Run pause = run_cli({"bench", "--model", "x.gguf", "--pause", "nan"});
+        QVERIFY2(pause.code == 2 && pause.err.contains("must be a number in [0, 600]"), pause.all().c_str());
         const Run none = run_cli({"--nope"});
         QVERIFY2(none.code == 2 && none.err.contains("(recto-cli --help)"), none.all().c_str());
     }
