@@ -1,6 +1,7 @@
 // A product of a decode program: its inputs into shared memory, this warp's bites of weights against them,
 // the block's sums together and out.
 #pragma once
+#include "kernels/cuda/attention_math.cuh"
 #include "kernels/cuda/dequantize.cuh"
 #include "kernels/cuda/device_math.cuh"
 #include "kernels/cuda/program_stream.cuh"
@@ -17,14 +18,9 @@ __device__ inline float2 pair_to(std::uint32_t v) {
     return unpair(v, std::is_same_v<T, __half>);
 }
 
-// What other blocks wrote in this launch: past the first-level cache.
 __device__ inline uint4 load_fresh(const uint4* from) {
-    uint4 v;
-    asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(from)
-                 : "memory");
-    return v;
+    const float4 v = load_shared_result(reinterpret_cast<const float4*>(from));
+    return make_uint4(__float_as_uint(v.x), __float_as_uint(v.y), __float_as_uint(v.z), __float_as_uint(v.w));
 }
 __device__ inline void store_shared_word(std::uint32_t at, std::uint32_t v) {
     asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(v) : "memory");
