@@ -14,6 +14,11 @@ void launch_widths(cudaStream_t stream, Tensor x, const TileWeight& w, const Til
         else
             launch_thin<Kind, T, Tokens>(stream, x, w, output, shape.slabs);
     };
+    const auto between = [&]<int Tokens>() {  // of quantized weights alone
+        constexpr int held = Kind == TileKind::dense ? 256 : Tokens;
+        assert(held == Tokens);
+        launch_hopper<Kind, T, held>(stream, x, w, output, scratch, shape);
+    };
     switch (shape.tokens) {
         case 8:
             return few.template operator()<8>();
@@ -25,18 +30,12 @@ void launch_widths(cudaStream_t stream, Tensor x, const TileWeight& w, const Til
             return launch_hopper<Kind, T, 64>(stream, x, w, output, scratch, shape);
         case 128:
             return launch_hopper<Kind, T, 128>(stream, x, w, output, scratch, shape);
-        case 192:
-            if constexpr (Kind != TileKind::dense)
-                return launch_hopper<Kind, T, 192>(stream, x, w, output, scratch, shape);
-            [[fallthrough]];
         case 160:
-            if constexpr (Kind != TileKind::dense)
-                return launch_hopper<Kind, T, 160>(stream, x, w, output, scratch, shape);
-            [[fallthrough]];
+            return between.template operator()<160>();
+        case 192:
+            return between.template operator()<192>();
         case 224:
-            if constexpr (Kind != TileKind::dense)
-                return launch_hopper<Kind, T, 224>(stream, x, w, output, scratch, shape);
-            [[fallthrough]];
+            return between.template operator()<224>();
         default:
             assert(shape.tokens == 256);
             return launch_hopper<Kind, T, 256>(stream, x, w, output, scratch, shape);
