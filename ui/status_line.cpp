@@ -11,6 +11,7 @@
 #include "ui/theme/theme.h"
 
 namespace recto::ui {
+
 StatusLine::StatusLine(const Theme* theme, Session* session, QWidget* parent)
     : QWidget(parent), theme_(theme), session_(session) {
     setObjectName(QStringLiteral("status_line"));
